@@ -1,0 +1,3 @@
+module authhub
+
+go 1.25
