@@ -1,0 +1,27 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+const errorSharingViolation = syscall.Errno(32) // ERROR_SHARING_VIOLATION in winerror.h
+
+// openLocked opens the file at path, made if absent, and lets others open it for reading only. errLocked if somebody else has. Unlike
+// LockFileEx, this lets the second process read the first one's id.
+func openLocked(path string) (*os.File, error) {
+	name, err := syscall.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ, nil,
+		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	if errors.Is(err, errorSharingViolation) {
+		return nil, errLocked
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(h), path), nil
+}
