@@ -1,0 +1,108 @@
+package main
+
+// compaction.go owns the rewriting of a journal that has come to consist mostly of dead records. The committer does it, between
+// two batches, so appended records wait meanwhile and the calls of append don't.
+
+import (
+	"bufio"
+	"io"
+	"iter"
+)
+
+// minCompaction is how many records make a journal worth compacting.
+const minCompaction = 1000
+
+// worthCompacting reports whether more than half of the records are dead.
+func (j *journal) worthCompacting() bool {
+	if j.records < j.compactAt || j.failed() != nil {
+		return false
+	}
+	return j.records-j.state.liveRecords() > j.records/2
+}
+
+// compact puts a journal of just the live records in the place of the file. A crash leaves the old or the new journal whole. If the
+// new one can't be written, the old one goes on; if it can't take its place, the journal fails. Either way the next try comes after
+// the number of records has grown by half.
+func (j *journal) compact() {
+	var lines []byte
+	var batch *commit // its records are in the snapshot, and not in the file
+	next, err := j.writeSuccessor(func() { lines, batch = j.take() })
+	if err == nil {
+		j.settle(batch, j.adopt(next))
+	} else {
+		j.log.Warn("the journal could not be compacted and goes on as it is", "path", j.path, "error", err)
+		if batch != nil {
+			j.settle(batch, j.write(lines))
+		}
+	}
+	j.compactAt = max(minCompaction, j.records+j.records/2)
+}
+
+// successor is the journal that is to take the old one's place.
+type successor struct {
+	*replacement
+	chain   chain
+	end     int64
+	records int
+}
+
+// writeSuccessor writes and syncs the compacted journal under a temporary name. On an error nothing is left of it.
+func (j *journal) writeSuccessor(take func()) (*successor, error) {
+	r, err := beginReplacement(j.disk, j.path, journalMode)
+	if err != nil {
+		return nil, err
+	}
+	s := &successor{replacement: r, chain: newChain()}
+	if err := s.fill(j.state.snapshot(take)); err != nil {
+		r.abandon()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *successor) fill(records iter.Seq[[]byte]) error {
+	w := bufio.NewWriterSize(s.file, 64<<10)
+	line := s.chain.appendLine(nil, newHeader())
+	s.end = int64(len(line))
+	w.Write(line) // an error stays with w until Flush
+	for payload := range records {
+		if err := checkPayload(payload); err != nil {
+			return err
+		}
+		line = s.chain.appendLine(line[:0], payload)
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		s.end += int64(len(line))
+		s.records++
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return s.Sync()
+}
+
+// adopt gives the successor the journal's name and goes on with it. After an error it is unknown which of the two has the name, so
+// neither may be written to.
+func (j *journal) adopt(s *successor) (err error) {
+	j.file.Close() // all of it is synced
+	j.file = s.file
+	reopen := !j.disk.renamesOpen()
+	if reopen {
+		s.file.Close()
+	}
+	if err := s.place(); err != nil {
+		return err
+	}
+	if reopen {
+		if j.file, err = j.disk.open(j.path); err != nil {
+			j.file = s.file // closed, but there
+			return err
+		}
+		if _, err := j.file.Seek(s.end, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	j.chain, j.end, j.records = s.chain, s.end, s.records
+	return nil
+}
