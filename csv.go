@@ -1,0 +1,255 @@
+package main
+
+// The CSV input, cut into records: RFC 4180 with CRLF or LF, UTF-8, a byte order mark allowed.
+//
+// encoding/csv would be the house's choice, but it costs more than all the rest of a run together, has no bound on the length of a record, and
+// cannot say where the record after a wrong quote begins, which the contract wants read.
+//
+// What is decided here, where the contract leaves it open:
+//   - A blank line is a record of one empty field, so it is malformed; a line end after the last record begins no further one.
+//   - One CR before the line end, or before the end of the input, belongs to the line end. Any other CR is data.
+//   - A record has at most 64 KiB, line ends inside quotes included. One that is longer, or whose quoting is wrong (a quote inside an unquoted
+//     field, text after a closing quote, a quote never closed), costs its first line only: it is malformed and reading goes on at the
+//     next line, so that one stray quote cannot swallow good readings.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+)
+
+const (
+	header    = "time,station,ph"
+	maxRecord = 64 << 10
+)
+
+// record is one record of the input; its fields are valid until the next one is read. They are empty when its quoting is wrong or when it does not
+// have three of them. (In a line without quotes, ph holds all that follows the second comma; a further comma is in no number.)
+type record struct {
+	line              int
+	time, station, ph []byte
+}
+
+// recordReader cuts an input into records. Between two reads from src it allocates nothing.
+type recordReader struct {
+	ctx      context.Context
+	src      io.Reader
+	progress func(bytesRead int64) // may be nil
+	buf      []byte
+	pos, end int // buf[pos:end] is read and not yet consumed
+	read     int64
+	eof      bool
+	line     int // number of the line at pos
+}
+
+func newRecordReader(ctx context.Context, src io.Reader, progress func(int64)) *recordReader {
+	return &recordReader{ctx: ctx, src: src, progress: progress, buf: make([]byte, 4*maxRecord), line: 1}
+}
+
+// readHeader wants the header, after a byte order mark or without one.
+func (r *recordReader) readHeader() error {
+	if err := r.fill(); err != nil {
+		return err
+	}
+	if bytes.HasPrefix(r.buf[:r.end], []byte("\ufeff")) {
+		r.pos = len("\ufeff")
+	}
+
+	var rec record
+	err := r.next(&rec)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if err == io.EOF || string(rec.time) != "time" || string(rec.station) != "station" || string(rec.ph) != "ph" {
+		return fmt.Errorf("%w: the first line has to be %q", errUnusable, header)
+	}
+	return nil
+}
+
+// next reads one record into rec. It returns io.EOF after the last one.
+func (r *recordReader) next(rec *record) error {
+	if r.end-r.pos <= maxRecord && !r.eof {
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+	window := r.buf[r.pos:r.end]
+	if len(window) == 0 {
+		return io.EOF
+	}
+	*rec = record{line: r.line}
+
+	size := bytes.IndexByte(window, '\n') + 1
+	line := window[:size]
+	if size == 0 {
+		line = window
+	}
+	if len(line) > maxRecord {
+		return r.skipLine()
+	}
+	if bytes.IndexByte(line, '"') < 0 {
+		rec.cut(trimLineEnd(line))
+	} else if quoted := rec.cutQuoted(window[:min(len(window), maxRecord)], r.eof && len(window) <= maxRecord); quoted > 0 {
+		line = window[:quoted]
+		r.line += bytes.Count(line[:quoted-1], []byte{'\n'})
+	}
+	r.pos += len(line)
+	r.line++
+	return nil
+}
+
+// fill reads until more than a whole record is buffered or the input ends.
+func (r *recordReader) fill() error {
+	copy(r.buf, r.buf[r.pos:r.end])
+	r.pos, r.end = 0, r.end-r.pos
+	for idle := 0; r.end <= maxRecord && !r.eof; idle++ {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		r.read += int64(n)
+		if n > 0 {
+			idle = 0
+		} else if err == nil && idle == 100 {
+			err = io.ErrNoProgress
+		}
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("read the readings: %w", err)
+		}
+		r.eof = err == io.EOF
+		if r.progress != nil {
+			r.progress(r.read)
+		}
+	}
+	return nil
+}
+
+// skipLine consumes a line of any length.
+func (r *recordReader) skipLine() error {
+	r.line++
+	for {
+		if n := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); n >= 0 {
+			r.pos += n + 1
+			return nil
+		}
+		r.pos = r.end
+		if r.eof {
+			return nil
+		}
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+func trimLineEnd(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
+}
+
+// cut cuts a line without quotes into its fields.
+func (rec *record) cut(line []byte) {
+	first := utcSize
+	if len(line) <= utcSize || line[utcSize] != ',' { // a comma further left would leave a first field too short for a time
+		first = bytes.IndexByte(line, ',')
+	}
+	second := bytes.IndexByte(line[first+1:], ',')
+	if first >= 0 && second >= 0 {
+		second += first + 1
+		rec.time, rec.station, rec.ph = line[:first], line[first+1:second], line[second+1:]
+	}
+}
+
+// cutQuoted cuts the record that window begins with (RFC 4180 section 2, rules 5 to 7) and returns its size with the line end, or 0 when its
+// quoting is wrong or it does not end within window. Window is changed only when it does: doubled quotes are made single in place.
+func (rec *record) cutQuoted(window []byte, atEOF bool) (size int) {
+	var fields [3][]byte
+	var doubled [3]bool
+	count, pos := 0, 0
+	for {
+		field, twice, after := quotedField(window, pos)
+		if after < 0 {
+			return 0
+		}
+		if count < len(fields) {
+			fields[count], doubled[count] = field, twice
+		}
+		count++
+		if pos = after; pos < len(window) && window[pos] == ',' {
+			pos++
+			continue
+		}
+		break
+	}
+	size = lineEnd(window, pos)
+	if size < 0 || window[size-1] != '\n' && !atEOF {
+		return 0
+	}
+
+	if count != len(fields) {
+		return size
+	}
+	for i, field := range fields {
+		if doubled[i] {
+			fields[i] = halveQuotes(field)
+		}
+	}
+	rec.time, rec.station, rec.ph = fields[0], fields[1], fields[2]
+	return size
+}
+
+// quotedField returns the field at pos, quoted or not, whether it holds doubled quotes, and the position after it; -1 when it is never closed.
+// An unquoted field ends before a comma, a line end or a quote (which is then no separator, so the caller refuses it).
+func quotedField(window []byte, pos int) (field []byte, doubled bool, after int) {
+	if pos == len(window) || window[pos] != '"' {
+		after = pos
+		for after < len(window) && window[after] != ',' && window[after] != '"' && lineEnd(window, after) < 0 {
+			after++
+		}
+		return window[pos:after], false, after
+	}
+	start := pos + 1
+	for pos = start; ; pos++ {
+		n := bytes.IndexByte(window[pos:], '"')
+		if n < 0 {
+			return nil, false, -1
+		}
+		pos += n + 1
+		if pos == len(window) || window[pos] != '"' {
+			return window[start : pos-1], doubled, pos
+		}
+		doubled = true
+	}
+}
+
+// lineEnd returns the position after the line end (or the end of the window) at pos, or -1 when there is none.
+func lineEnd(window []byte, pos int) int {
+	if pos < len(window) && window[pos] == '\r' {
+		pos++
+	}
+	switch {
+	case pos == len(window):
+		return pos
+	case window[pos] == '\n':
+		return pos + 1
+	}
+	return -1
+}
+
+func halveQuotes(field []byte) []byte {
+	kept := field[:0]
+	for i := 0; i < len(field); i++ {
+		kept = append(kept, field[i])
+		if field[i] == '"' {
+			i++
+		}
+	}
+	return kept
+}

@@ -1,0 +1,274 @@
+package main
+
+// The JSON of the three files. Each is one object with a point, station or alert a line, so that it reads in a terminal and shows in a diff what
+// changed. Every number was rounded as a whole number (half up) and is written in its shortest decimal form.
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// source says where the readings came from.
+type source struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// results are those of one run, stations and alerts in the order of the files.
+type results struct {
+	Screening screening
+	p         parameters
+	stations  []*station
+	alerts    []alert
+}
+
+// writeBarrier writes barrier_phi_phase2.json.
+func (res *results) writeBarrier(w io.Writer, src source) error {
+	return res.writeFile(w, src, func(out *bufio.Writer) {
+		out.WriteString(`"stations":`)
+		writeLines(out, len(res.stations), func(b []byte, i int) []byte {
+			st := res.stations[i]
+			b = append(b, `{"station":`...)
+			b = appendEncoded(b, st.name)
+			b = append(b, `,"points":`...)
+			out.Write(b)
+			writeLines(out, len(st.points), func(b []byte, i int) []byte { return st.points[i].appendJSON(b) })
+			return append(out.AvailableBuffer(), '}')
+		})
+	})
+}
+
+func (p *point) appendJSON(b []byte) []byte {
+	b = append(b, `{"start":`...)
+	b = appendTime(b, p.start)
+	b = appendNumber(b, `,"readings":`, int64(p.readings), 0)
+	b = appendNumber(b, `,"ph_min":`, int64(p.min), 3)
+	b = appendNumber(b, `,"ph_mean":`, int64(p.mean), 3)
+	b = appendNumber(b, `,"ph_max":`, int64(p.max), 3)
+	if p.outside > 0 {
+		b = append(b, `,"phi":null`...)
+	} else {
+		b = appendNumber(b, `,"phi":`, int64(p.phi), 4)
+	}
+	b = appendNumber(b, `,"outside":`, int64(p.outside), 0)
+	return append(b, '}')
+}
+
+// writeImpact writes impact_phi.json.
+func (res *results) writeImpact(w io.Writer, src source) error {
+	return res.writeFile(w, src, func(out *bufio.Writer) {
+		out.Write(res.Screening.appendCounts(append(out.AvailableBuffer(), `"screening":`...)))
+		out.WriteString(",\n\"stations\":")
+		writeLines(out, len(res.stations), func(b []byte, i int) []byte { return res.stations[i].appendJSON(b) })
+	})
+}
+
+func (s *screening) appendCounts(b []byte) []byte {
+	b = appendNumber(b, `{"rows":`, s.Rows, 0)
+	b = appendNumber(b, `,"accepted":`, s.Accepted, 0)
+	b = appendNumber(b, `,"rejected":{"malformed":`, s.Rejected.Malformed, 0)
+	b = appendNumber(b, `,"saturated":`, s.Rejected.Saturated, 0)
+	b = appendNumber(b, `,"out_of_order":`, s.Rejected.OutOfOrder, 0)
+	return append(b, "}}"...)
+}
+
+func (st *station) appendJSON(b []byte) []byte {
+	b = append(b, `{"station":`...)
+	b = appendEncoded(b, st.name)
+	b = append(b, `,"first":`...)
+	b = appendTime(b, st.first)
+	b = append(b, `,"last":`...)
+	b = appendTime(b, st.last)
+	b = appendNumber(b, `,"readings":`, st.readings, 0)
+	b = appendNumber(b, `,"monitored_h":`, thousandthsOfHour(st.monitored), 3)
+
+	b = appendNumber(b, `,"ph":{"min":`, int64(st.min), 3)
+	b = appendNumber(b, `,"p05":`, st.quantiles.nearestRank(st.readings, 5), 3)
+	b = appendNumber(b, `,"median":`, st.quantiles.nearestRank(st.readings, 50), 3)
+	b = appendNumber(b, `,"p95":`, st.quantiles.nearestRank(st.readings, 95), 3)
+	b = appendNumber(b, `,"max":`, int64(st.max), 3)
+	b = appendNumber(b, `,"mean":`, int64(st.mean), 3)
+
+	if st.inside == 0 {
+		b = append(b, `},"phi_mean":null`...)
+	} else {
+		b = appendNumber(b, `},"phi_mean":`, roundPhi(st.phi/float64(st.inside)), 4)
+	}
+	b = st.below.appendJSON(append(b, `,"below":`...), st.monitored)
+	b = st.above.appendJSON(append(b, `,"above":`...), st.monitored)
+	b = append(b, `,"level":"`...)
+	b = append(b, st.level()...)
+	return append(b, `"}`...)
+}
+
+func (o *outside) appendJSON(b []byte, monitored int64) []byte {
+	b = appendNumber(b, `{"hours":`, thousandthsOfHour(o.seconds), 3)
+	b = appendNumber(b, `,"share":`, divideHalfUp(o.seconds*10_000, max(monitored, 1)), 4)
+	b = appendNumber(b, `,"dose_ph_h":`, divideHalfUp(o.dose, 3600), 3)
+	return append(b, '}')
+}
+
+// level grades the share of the monitored time outside the limits, before rounding: 0, to 1 %, to 5 %, more.
+func (st *station) level() string {
+	switch outside := st.below.seconds + st.above.seconds; {
+	case outside == 0:
+		return "none"
+	case outside*100 <= st.monitored:
+		return "low"
+	case outside*20 <= st.monitored:
+		return "moderate"
+	default:
+		return "high"
+	}
+}
+
+// writeAlerts writes alertesph.json.
+func (res *results) writeAlerts(w io.Writer, src source) error {
+	return res.writeFile(w, src, func(out *bufio.Writer) {
+		out.WriteString(`"alerts":`)
+		writeLines(out, len(res.alerts), func(b []byte, i int) []byte {
+			a := &res.alerts[i]
+			return a.appendJSON(b, res.p.critical(a))
+		})
+	})
+}
+
+func (a *alert) appendJSON(b []byte, critical bool) []byte {
+	severity := "warning"
+	if critical {
+		severity = "critical"
+	}
+	b = append(b, `{"id":"`...)
+	b = append(b, a.id()...)
+	b = append(b, `","station":`...)
+	b = appendEncoded(b, a.station.name)
+	b = append(b, `,"kind":"`...)
+	b = append(b, a.kind.String()...)
+	b = append(b, `","severity":"`...)
+	b = append(b, severity...)
+	b = append(b, `","start":`...)
+	b = appendTime(b, a.start)
+	b = append(b, `,"end":`...)
+	b = appendTime(b, a.end)
+	b = appendNumber(b, `,"duration_s":`, a.end-a.start, 0)
+	b = appendNumber(b, `,"readings":`, a.readings, 0)
+	if a.kind == kindGap {
+		b = append(b, `,"worst_ph":null,"worst_at":null`...)
+	} else {
+		b = appendNumber(b, `,"worst_ph":`, int64(a.worst), 3)
+		b = append(b, `,"worst_at":`...)
+		b = appendTime(b, a.worstAt)
+	}
+	b = append(b, `,"open":`...)
+	b = strconv.AppendBool(b, a.open)
+	return append(b, '}')
+}
+
+// id is 16 hex digits of the SHA-256 of station, kind and start, of which no two alerts of a run share all three.
+func (a *alert) id() string {
+	b := append([]byte(a.station.name), '\n')
+	b = append(b, a.kind.String()...)
+	b = append(b, '\n')
+	sum := sha256.Sum256(appendTime(b, a.start))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (k alertKind) String() string { return [...]string{"gap", "high", "low"}[k] }
+
+// writeFile writes one file: what all three begin with, then the members that body writes.
+func (res *results) writeFile(w io.Writer, src source, body func(out *bufio.Writer)) error {
+	out := bufio.NewWriterSize(w, 64<<10) // keeps the first error for Flush
+	b := append(out.AvailableBuffer(), `{"parameters":`...)
+	b = res.p.appendJSON(b)
+	b = append(b, ",\n\"source\":"...)
+	b = appendEncoded(b, src)
+	out.Write(append(b, ",\n"...))
+	body(out)
+	out.WriteString("}\n")
+	return out.Flush()
+}
+
+// writeLines writes an array with an item a line. appendItem appends item i to b; it may write to out before, and then appends to a new buffer.
+func writeLines(out *bufio.Writer, n int, appendItem func(b []byte, i int) []byte) {
+	separator := "[\n"
+	for i := range n {
+		out.WriteString(separator)
+		out.Write(appendItem(out.AvailableBuffer(), i))
+		separator = ",\n"
+	}
+	if n == 0 {
+		out.WriteString("[]")
+	} else {
+		out.WriteString("\n]")
+	}
+}
+
+// appendJSON appends the parameters as every file and the run record show them.
+func (p parameters) appendJSON(b []byte) []byte {
+	b = appendNumber(b, `{"low":`, int64(p.Low), 3)
+	b = appendNumber(b, `,"high":`, int64(p.High), 3)
+	b = appendDuration(append(b, `,"interval":"`...), p.Interval)
+	b = appendDuration(append(b, `","max_gap":"`...), p.MaxGap)
+	return append(b, `"}`...)
+}
+
+// MarshalJSON makes the parameters a json.Marshaler.
+func (p parameters) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
+
+// appendDuration appends a duration as time.ParseDuration reads it, without the parts that are zero: "1h", not "1h0m0s".
+func appendDuration(b []byte, d time.Duration) []byte {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	return append(b, strings.Replace(s, "h0m", "h", 1)...)
+}
+
+// appendNumber appends key and then n / 10^decimals in its shortest form: 7.9, not 7.900.
+func appendNumber(b []byte, key string, n int64, decimals int) []byte {
+	b = append(b, key...)
+	if n < 0 {
+		b = append(b, '-')
+		n = -n
+	}
+	unit := int64(1)
+	for range decimals {
+		unit *= 10
+	}
+	b = strconv.AppendInt(b, n/unit, 10)
+	if n %= unit; n == 0 {
+		return b
+	}
+	for b = append(b, '.'); n > 0; n %= unit {
+		unit /= 10
+		b = append(b, '0'+byte(n/unit))
+	}
+	return b
+}
+
+// appendTime appends a time in quotes, RFC 3339 in UTC without decimals.
+func appendTime(b []byte, sec int64) []byte {
+	return time.Unix(sec, 0).UTC().AppendFormat(b, `"2006-01-02T15:04:05Z"`)
+}
+
+// appendEncoded appends the JSON of a string, or of a struct of strings and numbers, which never fails. No HTML escapes: these files are no script.
+func appendEncoded(b []byte, v any) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.Encode(v)
+	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})...)
+}
+
+func thousandthsOfHour(seconds int64) int64 { return divideHalfUp(seconds*1000, 3600) }
+
+// divideHalfUp returns n/d, rounded half up; neither is negative.
+func divideHalfUp(n, d int64) int64 { return (2*n + d) / (2 * d) }

@@ -1,0 +1,300 @@
+package main
+
+// Phase 1: screens every record of the input (csv.go) before phase 2 (barrier.go) computes with it, and knows the grammar of its times and numbers.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+)
+
+// errUnusable is wrapped, with a sentence for people, by every error that says the input as a whole cannot be computed with.
+var errUnusable = errors.New("unusable readings")
+
+const (
+	maxStation   = 64      // bytes of a station's name
+	maxStations  = 100_000 // bounds memory, whatever the input
+	keptRejected = 10
+)
+
+// screening says what became of every row. It is a part of the run record as it stands, and of impact_phi.json without FirstRejected.
+type screening struct {
+	Rows     int64 `json:"rows"`
+	Accepted int64 `json:"accepted"`
+	Rejected struct {
+		Malformed  int64 `json:"malformed"`
+		Saturated  int64 `json:"saturated"`
+		OutOfOrder int64 `json:"out_of_order"`
+	} `json:"rejected"`
+	FirstRejected []rejection `json:"first_rejected"`
+}
+
+// rejection names a rejected record by the number of its first line; the header stands on line 1.
+type rejection struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+}
+
+func (s *screening) reject(count *int64, line int, reason string) {
+	*count++
+	if len(s.FirstRejected) < keptRejected {
+		s.FirstRejected = append(s.FirstRejected, rejection{line, reason})
+	}
+}
+
+// screen hands every reading that stands the screens to c.add, in the order of the input, and counts the others. Errors: errUnusable for a wrong
+// header or too many stations; those of the context and of the reader.
+func (c *computation) screen(records *recordReader) error {
+	if err := records.readHeader(); err != nil {
+		return err
+	}
+
+	var rec record
+	for {
+		err := records.next(&rec)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.Screening.Rows++
+		if err := c.screenRecord(&rec); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *computation) screenRecord(rec *record) error {
+	s := &c.Screening
+	at, timeOK := c.clock.parse(rec.time)
+	ph, phOK := parsePH(rec.ph)
+	st := c.lookUp(rec.station)
+	nameOK := st != nil || len(rec.station) > 0 && len(rec.station) <= maxStation && utf8.Valid(rec.station)
+
+	switch {
+	case !timeOK || !phOK || !nameOK:
+		s.reject(&s.Rejected.Malformed, rec.line, "malformed")
+		return nil
+	case ph <= 0 || ph >= scaleEnd:
+		s.reject(&s.Rejected.Saturated, rec.line, "saturated")
+		return nil
+	case st != nil && at <= st.last:
+		s.reject(&s.Rejected.OutOfOrder, rec.line, "out_of_order")
+		return nil
+	case st == nil && len(c.stations) == maxStations:
+		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", errUnusable, rec.line, maxStations)
+	case st == nil:
+		st = c.newStation(string(rec.station))
+	}
+	s.Accepted++
+	c.add(st, at, ph)
+	return nil
+}
+
+const utcSize = len("2006-01-02T15:04:05Z")
+
+// clock parses times. It remembers the latest date, since most readings are of the day of the one before.
+type clock struct {
+	date     [10]byte
+	midnight int64
+}
+
+// parse returns an RFC 3339 time (section 5.6, read to the letter: "T" and "Z" in either case, a fraction of any length, offsets to 23:59) in seconds
+// of the Unix epoch, its fraction cut off. A leap second (60) has no place in Unix time and is refused, as is what lies outside the years 0000 to 9999 in UTC.
+func (c *clock) parse(b []byte) (sec int64, ok bool) {
+	if len(b) < utcSize || b[10]|0x20 != 't' || b[13] != ':' || b[16] != ':' {
+		return 0, false
+	}
+	if date := [10]byte(b); date != c.date || c.date[0] == 0 {
+		midnight, ok := parseDate(date)
+		if !ok {
+			return 0, false
+		}
+		c.date, c.midnight = date, midnight
+	}
+	hour, minute, second := twoDigits(b[11:]), twoDigits(b[14:]), twoDigits(b[17:])
+	if hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	sec = c.midnight + int64(hour*3600+minute*60+second)
+	if len(b) == utcSize && b[19] == 'Z' {
+		return sec, true
+	}
+
+	offset, ok := parseOffset(skipFraction(b[19:]))
+	sec -= offset
+	return sec, ok && sec >= year0 && sec < year10000
+}
+
+// twoDigits returns the number its first two bytes spell, or one of 100 and more.
+func twoDigits(b []byte) uint {
+	tens, ones := uint(b[0])-'0', uint(b[1])-'0'
+	if tens > 9 || ones > 9 {
+		return 100
+	}
+	return tens*10 + ones
+}
+
+const (
+	year0     = -62_167_219_200
+	year10000 = 253_402_300_800
+)
+
+// parseDate returns the midnight that begins a date of the proleptic Gregorian calendar.
+func parseDate(b [10]byte) (midnight int64, ok bool) {
+	century, year, month, day := twoDigits(b[0:]), twoDigits(b[2:]), twoDigits(b[5:]), twoDigits(b[8:])
+	if century > 99 || year > 99 || month > 12 || day > 31 || b[4] != '-' || b[7] != '-' {
+		return 0, false
+	}
+	t := time.Date(int(century*100+year), time.Month(month), int(day), 0, 0, 0, 0, time.UTC)
+	return t.Unix(), t.Month() == time.Month(month) && t.Day() == int(day) // time.Date carries 30 February over into March
+}
+
+// skipFraction returns b without the fraction of a second it may begin with.
+func skipFraction(b []byte) []byte {
+	if b[0] != '.' {
+		return b
+	}
+	n := 1
+	for n < len(b) && '0' <= b[n] && b[n] <= '9' {
+		n++
+	}
+	if n == 1 {
+		return nil
+	}
+	return b[n:]
+}
+
+// parseOffset returns an offset from UTC in seconds.
+func parseOffset(b []byte) (seconds int64, ok bool) {
+	if len(b) == 1 {
+		return 0, b[0]|0x20 == 'z'
+	}
+	if len(b) != len("+00:00") || b[0] != '+' && b[0] != '-' || b[3] != ':' {
+		return 0, false
+	}
+	hour, minute := twoDigits(b[1:]), twoDigits(b[4:])
+	seconds = int64(hour*3600 + minute*60)
+	if b[0] == '-' {
+		seconds = -seconds
+	}
+	return seconds, hour <= 23 && minute <= 59
+}
+
+// hugePH stands for every number too large to matter, in thousandths.
+const hugePH = 1_000_000_000
+
+// parsePH returns a decimal number in thousandths, rounded half up on its decimal digits, so that 7.0005 is 7001 although the nearest binary
+// fraction lies below it. Numbers of a million and more come out as a million. The grammar is
+// [+-]? ( digits [ "." digits* ] | "." digits ) ( [eE] [+-]? digits )?
+func parsePH(s []byte) (milli int, ok bool) {
+	if milli, ok := parseShortPH(s); ok {
+		return milli, true
+	}
+
+	negative := len(s) > 0 && s[0] == '-'
+	if negative || len(s) > 0 && s[0] == '+' {
+		s = s[1:]
+	}
+	digits, point, size := 0, -1, 0
+scan:
+	for ; size < len(s); size++ {
+		switch c := s[size]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case c == '.' && point < 0:
+			point = digits
+		default:
+			break scan
+		}
+	}
+	if point < 0 {
+		point = digits
+	}
+	exponent, ok := parseExponent(s[size:])
+	if !ok || digits == 0 {
+		return 0, false
+	}
+	return roundDigits(s[:size], point+exponent+3, negative), true
+}
+
+// parseShortPH knows the numbers probes write: one digit, a point, one to three digits.
+func parseShortPH(s []byte) (milli int, ok bool) {
+	if len(s) < 3 || len(s) > 5 || s[1] != '.' {
+		return 0, false
+	}
+	whole := uint(s[0]) - '0'
+	if whole > 9 {
+		return 0, false
+	}
+	milli, unit := int(whole)*1000, 100
+	for _, c := range s[2:] {
+		digit := uint(c) - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		milli += int(digit) * unit
+		unit /= 10
+	}
+	return milli, true
+}
+
+// parseExponent returns 0 for no exponent at all. An exponent beyond a thousand million counts as that.
+func parseExponent(s []byte) (exponent int, ok bool) {
+	if len(s) == 0 {
+		return 0, true
+	}
+	if s[0]|0x20 != 'e' {
+		return 0, false
+	}
+	s = s[1:]
+	sign := 1
+	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
+		if s[0] == '-' {
+			sign = -1
+		}
+		s = s[1:]
+	}
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		exponent = min(exponent*10+int(c-'0'), 1_000_000_000)
+	}
+	return sign * exponent, len(s) > 0
+}
+
+// roundDigits returns the number that the first keep digits spell (zeros follow when there are fewer), rounded half up by the digits after them.
+// A negative number is rounded half up too, that is towards zero.
+func roundDigits(mantissa []byte, keep int, negative bool) int {
+	n, half, rest := 0, 0, 0
+	for _, c := range mantissa {
+		if c == '.' {
+			continue
+		}
+		digit := int(c - '0')
+		switch {
+		case keep > 0:
+			n = min(n*10+digit, hugePH)
+		case keep == 0:
+			half = digit
+		default:
+			rest |= digit
+		}
+		keep--
+	}
+	for ; keep > 0 && n > 0 && n < hugePH; keep-- {
+		n = min(n*10, hugePH)
+	}
+
+	if half > 5 || half == 5 && (!negative || rest > 0) {
+		n++
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
