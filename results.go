@@ -174,10 +174,8 @@ func (a *alert) appendJSON(b []byte, critical bool) []byte {
 
 // id is 16 hex digits of the SHA-256 of station, kind and start, of which no two alerts of a run share all three.
 func (a *alert) id() string {
-	b := append([]byte(a.station.name), '\n')
-	b = append(b, a.kind.String()...)
-	b = append(b, '\n')
-	sum := sha256.Sum256(appendTime(b, a.start))
+	start := time.Unix(a.start, 0).UTC().Format(time.RFC3339)
+	sum := sha256.Sum256([]byte(a.station.name + "\n" + a.kind.String() + "\n" + start))
 	return hex.EncodeToString(sum[:8])
 }
 
