@@ -146,7 +146,9 @@ func (c *computation) add(st *station, at int64, ph int) {
 		b.outside++
 	} else {
 		phi := c.phi[ph]
-		b.phi = max(b.phi, phi)
+		if phi > b.phi {
+			b.phi = phi
+		}
 		st.phi += phi
 		st.inside++
 	}

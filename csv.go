@@ -38,6 +38,7 @@ type recordReader struct {
 	progress func(bytesRead int64) // may be nil
 	buf      []byte
 	pos, end int // buf[pos:end] is read and not yet consumed
+	quote    int // position of the first quote at pos or after it, or end; stale when before pos
 	read     int64
 	eof      bool
 	line     int // number of the line at pos
@@ -88,7 +89,7 @@ func (r *recordReader) next(rec *record) error {
 	if len(line) > maxRecord {
 		return r.skipLine()
 	}
-	if bytes.IndexByte(line, '"') < 0 {
+	if r.nextQuote() >= r.pos+len(line) {
 		rec.cut(trimLineEnd(line))
 	} else if quoted := rec.cutQuoted(window[:min(len(window), maxRecord)], r.eof && len(window) <= maxRecord); quoted > 0 {
 		line = window[:quoted]
@@ -99,10 +100,21 @@ func (r *recordReader) next(rec *record) error {
 	return nil
 }
 
+// nextQuote returns where the next quote stands. Most inputs have none, so they are searched once a buffer and not once a line.
+func (r *recordReader) nextQuote() int {
+	if r.quote < r.pos {
+		r.quote = r.end
+		if n := bytes.IndexByte(r.buf[r.pos:r.end], '"'); n >= 0 {
+			r.quote = r.pos + n
+		}
+	}
+	return r.quote
+}
+
 // fill reads until more than a whole record is buffered or the input ends.
 func (r *recordReader) fill() error {
 	copy(r.buf, r.buf[r.pos:r.end])
-	r.pos, r.end = 0, r.end-r.pos
+	r.pos, r.end, r.quote = 0, r.end-r.pos, -1
 	for idle := 0; r.end <= maxRecord && !r.eof; idle++ {
 		if err := r.ctx.Err(); err != nil {
 			return err
