@@ -1,0 +1,496 @@
+// The store: users and sessions, and the rules about them.
+//
+// Every verb is check, append, apply, wait: under one mutex it checks the rules, appends an event to the journal
+// and applies the same event to the maps; then, the mutex released, it waits until the event is on disk.
+// apply is the only mutator, and replay goes through it too, so what a restart finds is what was acknowledged.
+// A change is seen by others from apply on; it is acknowledged, and so promised, only when it is synced. Once the
+// journal has failed nothing is changed any more (errStoreFailed) and reads go on.
+//
+// The store knows no HTTP, no tokens and no clock; verbs take now and return copies.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+var (
+	errUsernameTaken = errors.New("user name taken")
+	errEmailTaken    = errors.New("e-mail address taken")
+	errUserLimit     = errors.New("too many users")
+	errNoUser        = errors.New("no such user")
+	errDisabled      = errors.New("account disabled")
+	errRevoked       = errors.New("session ended")
+	errReused        = errors.New("refresh token spent before")
+	errStoreFailed   = errors.New("the store has failed")
+	errDiskFull      = errors.New("disk full")
+	errBusy          = errors.New("too much work waiting")
+)
+
+const (
+	maxUsers           = 100_000
+	maxSessionsPerUser = 1_000
+)
+
+// user is an account. It is immutable once in the store.
+type user struct {
+	ID         string
+	Username   string
+	Email      string
+	Name       string
+	Role       string // "user" or "admin"
+	Created    int64  // milliseconds since the Unix epoch
+	Disabled   bool
+	Seed       bool // of -users or data/users.json, not of the journal
+	Credential credential
+	public     json.RawMessage // the user record of the contract and a line end, made once
+}
+
+// publicUser is the user record that clients see: never a password or a hash.
+type publicUser struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+	Email    string `json:"email"`
+	Name     string `json:"name"`
+	Role     string `json:"role"`
+	Created  string `json:"created_at"`
+}
+
+// record returns the user record of the contract as JSON.
+func (u *user) record() json.RawMessage {
+	if u.public == nil {
+		line, _ := json.Marshal(publicUser{u.ID, u.Username, u.Email, u.Name, u.Role, formatTime(time.UnixMilli(u.Created))})
+		u.public = append(line, '\n')
+	}
+	return u.public
+}
+
+// formatTime writes ISO 8601 in UTC with exactly three decimals.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// session is one login and all its rotations. Times are milliseconds since the Unix epoch, lifetimes milliseconds.
+type session struct {
+	ID         string `json:"id"`
+	User       string `json:"user"`
+	Created    int64  `json:"created"`
+	AccessTTL  int64  `json:"access_ttl"`
+	RefreshTTL int64  `json:"refresh_ttl"`
+	Generation int    `json:"gen"`    // of the current pair
+	Issued     int64  `json:"issued"` // when the current pair was
+}
+
+// overAt is when the last token of the session expires.
+func (s *session) overAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshTTL) }
+
+// event is one line of the journal. Its parts are applied in the order of the fields.
+type event struct {
+	End    []string    `json:"end,omitempty"`    // these sessions end
+	User   *userRecord `json:"user,omitempty"`   // this user registers
+	Start  *session    `json:"start,omitempty"`  // this session starts
+	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair
+}
+
+type rotation struct {
+	Session    string `json:"id"`
+	Generation int    `json:"gen"`
+	Issued     int64  `json:"issued"`
+}
+
+type userRecord struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+	Email    string `json:"email,omitempty"`
+	Name     string `json:"name,omitempty"`
+	Role     string `json:"role"`
+	Created  int64  `json:"created"`
+	Hash     string `json:"hash"`
+}
+
+// store keeps everything in memory and, unless it is ephemeral, in a journal.
+type store struct {
+	journal *journal // nil: ephemeral
+
+	mu       sync.RWMutex
+	users    map[string]*user // by id
+	byName   map[string]*user // by user name in lower case
+	byEmail  map[string]*user // by e-mail address in lower case
+	seeds    int              // how many users are not of the journal
+	sessions map[string]*session
+	ofUser   map[string]*sessionList
+}
+
+// sessionList is the sessions of one user.
+type sessionList struct {
+	oldestFirst []*session
+	noneOverTil int64 // milliseconds since the Unix epoch; before it no session of the list is over
+}
+
+// newStore returns an ephemeral store with these users in it.
+func newStore(seeds []*user) (*store, error) {
+	s := &store{
+		users:    make(map[string]*user, len(seeds)),
+		byName:   make(map[string]*user, len(seeds)),
+		byEmail:  make(map[string]*user, len(seeds)),
+		sessions: make(map[string]*session),
+		ofUser:   make(map[string]*sessionList),
+		seeds:    len(seeds),
+	}
+	for _, u := range seeds {
+		if s.users[u.ID] != nil {
+			return nil, fmt.Errorf("two users have the id %q", u.ID)
+		}
+		if err := s.freeFor(u); err != nil {
+			return nil, fmt.Errorf("user %q: %w", u.Username, err)
+		}
+		s.addUser(u)
+	}
+	return s, nil
+}
+
+// openStore returns a store whose changes outlive the process in the journal at path.
+func openStore(path string, seeds []*user, log *slog.Logger) (*store, error) {
+	s, err := newStore(seeds)
+	if err != nil {
+		return nil, err
+	}
+	s.journal, err = openJournal(path, s, log)
+	return s, err
+}
+
+// close syncs what is pending and closes the journal.
+func (s *store) close() error {
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.close()
+}
+
+// ready returns nil, or errStoreFailed when the store takes no more changes.
+func (s *store) ready() error {
+	if s.journal != nil && s.journal.failed() != nil {
+		return errStoreFailed
+	}
+	return nil
+}
+
+// register adds u and starts its first session. Errors: errUsernameTaken, errEmailTaken, errUserLimit,
+// errStoreFailed, errDiskFull; after any of them neither user nor session exists.
+func (s *store) register(ctx context.Context, u *user, first session) error {
+	return s.change(ctx, func() (event, error) {
+		if err := s.freeFor(u); err != nil {
+			return event{}, err
+		}
+		if len(s.users) >= maxUsers {
+			return event{}, errUserLimit
+		}
+		return event{
+			User:  &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()},
+			Start: &first,
+		}, nil
+	})
+}
+
+// startSession adds a session; if its user has the most that one may have, the oldest ends for it.
+// Errors: errNoUser, errStoreFailed, errDiskFull.
+func (s *store) startSession(ctx context.Context, started session) error {
+	return s.change(ctx, func() (event, error) {
+		if s.users[started.User] == nil {
+			return event{}, errNoUser
+		}
+		s.dropExpired(started.User, started.Created)
+		r := event{Start: &started}
+		if of := s.ofUser[started.User]; of != nil && len(of.oldestFirst) >= maxSessionsPerUser {
+			r.End = []string{of.oldestFirst[0].ID}
+		}
+		return r, nil
+	})
+}
+
+// rotate spends the refresh token of generation gen and returns the session with its next pair current.
+// A token spent before ends the session (RFC 9700 section 4.14.2): errReused, once that is on disk.
+// Errors besides: errRevoked, errDisabled, errStoreFailed, errDiskFull.
+func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time) (session, *user, error) {
+	var next session
+	var owner *user
+	var reused error
+	err := s.change(ctx, func() (event, error) {
+		current := s.sessions[id]
+		switch {
+		case current == nil || gen > current.Generation:
+			return event{}, errRevoked
+		case gen < current.Generation:
+			reused = errReused
+			return event{End: []string{id}}, nil
+		}
+		owner = s.users[current.User]
+		if owner.Disabled {
+			return event{}, errDisabled
+		}
+		next = *current
+		next.Generation++
+		next.Issued = now.UnixMilli()
+		return event{Rotate: &rotation{id, next.Generation, next.Issued}}, nil
+	})
+	if err == nil {
+		err = reused
+	}
+	return next, owner, err
+}
+
+// endSession ends the session, or all of its user's with it. One that has ended already is no error, and then
+// nothing else ends either: its token has no say any more. Errors: errStoreFailed, errDiskFull.
+func (s *store) endSession(ctx context.Context, id string, all bool) error {
+	return s.change(ctx, func() (event, error) {
+		ended := s.sessions[id]
+		if ended == nil {
+			return event{}, nil
+		}
+		if !all {
+			return event{End: []string{id}}, nil
+		}
+		var r event
+		for _, one := range s.ofUser[ended.User].oldestFirst {
+			r.End = append(r.End, one.ID)
+		}
+		return r, nil
+	})
+}
+
+// live returns the user and a copy of the session, or errRevoked, errDisabled.
+func (s *store) live(id string) (session, *user, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	current := s.sessions[id]
+	if current == nil {
+		return session{}, nil, errRevoked
+	}
+	owner := s.users[current.User]
+	if owner.Disabled {
+		return session{}, nil, errDisabled
+	}
+	return *current, owner, nil
+}
+
+// userNamed returns the user of that name, or nil.
+func (s *store) userNamed(name string) *user { return s.find(s.byName, name) }
+
+// userAt returns the user of that e-mail address, or nil.
+func (s *store) userAt(email string) *user { return s.find(s.byEmail, email) }
+
+func (s *store) find(index map[string]*user, key string) *user {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return index[fold(key)]
+}
+
+// fold maps names that differ by case alone to one.
+func fold(name string) string { return strings.ToLower(name) }
+
+// change runs one verb: decide checks the rules under the mutex and says what is to happen.
+func (s *store) change(ctx context.Context, decide func() (event, error)) error {
+	written, err := s.appendAndApply(decide)
+	if err != nil || written == nil {
+		return err
+	}
+	err = written.wait(ctx)
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.Join(errDiskFull, err)
+	}
+	if errors.Is(err, errJournalFailed) {
+		return errors.Join(errStoreFailed, err)
+	}
+	return err
+}
+
+// appendAndApply returns what to wait for; nil when there is nothing to wait for.
+func (s *store) appendAndApply(decide func() (event, error)) (*commit, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := decide()
+	if err != nil || r.empty() {
+		return nil, err
+	}
+	var written *commit
+	if s.journal != nil {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		written = s.journal.append(line)
+	}
+	s.applyRecord(&r)
+	return written, nil
+}
+
+func (r *event) empty() bool {
+	return len(r.End) == 0 && r.User == nil && r.Start == nil && r.Rotate == nil
+}
+
+// apply is replay: it reads one line of the journal and applies it.
+func (s *store) apply(line []byte) error {
+	var r event
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	if r.User != nil {
+		u, err := r.User.user()
+		if err != nil {
+			return err
+		}
+		if err := s.freeFor(u); err != nil {
+			return fmt.Errorf("user %q of the journal: %w (by a user of -users?)", u.Username, err)
+		}
+	}
+	s.applyRecord(&r)
+	return nil
+}
+
+// applyRecord is the only mutator. What refers to a session or user that is not there is passed over: a seed that
+// was taken out of -users takes its sessions with it.
+func (s *store) applyRecord(r *event) {
+	for _, id := range r.End {
+		if ended := s.sessions[id]; ended != nil {
+			s.removeSession(ended)
+		}
+	}
+	if r.User != nil {
+		if u, err := r.User.user(); err == nil {
+			s.addUser(u)
+		}
+	}
+	if r.Start != nil && s.users[r.Start.User] != nil {
+		started := *r.Start
+		s.addSession(&started)
+		s.sweep(started.Created)
+	}
+	if r.Rotate != nil {
+		if current := s.sessions[r.Rotate.Session]; current != nil {
+			current.Generation, current.Issued = r.Rotate.Generation, r.Rotate.Issued
+		}
+	}
+}
+
+func (r *userRecord) user() (*user, error) {
+	hash, err := parseHash(r.Hash)
+	return &user{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created,
+		Credential: credential{hash: hash}}, err
+}
+
+func (s *store) addUser(u *user) {
+	u.record()
+	s.users[u.ID] = u
+	s.byName[fold(u.Username)] = u
+	if u.Email != "" {
+		s.byEmail[fold(u.Email)] = u
+	}
+}
+
+// freeFor returns errUsernameTaken or errEmailTaken if another user has what u wants.
+func (s *store) freeFor(u *user) error {
+	switch {
+	case s.byName[fold(u.Username)] != nil:
+		return errUsernameTaken
+	case u.Email != "" && s.byEmail[fold(u.Email)] != nil:
+		return errEmailTaken
+	}
+	return nil
+}
+
+func (s *store) addSession(started *session) {
+	s.sessions[started.ID] = started
+	of := s.ofUser[started.User]
+	if of == nil {
+		of = &sessionList{noneOverTil: math.MaxInt64}
+		s.ofUser[started.User] = of
+	}
+	of.oldestFirst = append(of.oldestFirst, started)
+	of.noneOverTil = min(of.noneOverTil, started.overAt())
+}
+
+func (s *store) removeSession(ended *session) {
+	delete(s.sessions, ended.ID)
+	of := s.ofUser[ended.User]
+	i := slices.Index(of.oldestFirst, ended)
+	of.oldestFirst = slices.Delete(of.oldestFirst, i, i+1)
+	if len(of.oldestFirst) == 0 {
+		delete(s.ofUser, ended.User)
+	}
+}
+
+// dropExpired removes the sessions of a user that are over. That is no change to anybody, so the journal does
+// not hear of it; the next compaction leaves them out.
+func (s *store) dropExpired(userID string, ms int64) {
+	of := s.ofUser[userID]
+	if of == nil || ms < of.noneOverTil {
+		return
+	}
+	of.noneOverTil = math.MaxInt64
+	for _, one := range slices.Clone(of.oldestFirst) {
+		if ms >= one.overAt() {
+			s.removeSession(one)
+		} else {
+			of.noneOverTil = min(of.noneOverTil, one.overAt())
+		}
+	}
+}
+
+// sweep looks at a few sessions, wherever the map's order begins, and drops those that are over: enough, at a
+// few per start of a session, that what has expired never outweighs what lives.
+func (s *store) sweep(ms int64) {
+	looked := 0
+	for _, any := range s.sessions {
+		if ms >= any.overAt() {
+			s.removeSession(any)
+		}
+		if looked++; looked == 4 {
+			return
+		}
+	}
+}
+
+// liveRecords is how many lines a compacted journal would have.
+func (s *store) liveRecords() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.users) - s.seeds + len(s.sessions)
+}
+
+// snapshot returns the lines of a compacted journal; take is called at the instant they describe.
+func (s *store) snapshot(take func()) iter.Seq[[]byte] {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	take()
+	records := make([]event, 0, len(s.users)-s.seeds+len(s.sessions))
+	for _, u := range s.users {
+		if !u.Seed {
+			records = append(records, event{User: &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()}})
+		}
+	}
+	for _, of := range s.ofUser {
+		for _, one := range of.oldestFirst {
+			copied := *one
+			records = append(records, event{Start: &copied})
+		}
+	}
+	return func(yield func([]byte) bool) {
+		for _, r := range records {
+			if line, _ := json.Marshal(r); !yield(line) {
+				return
+			}
+		}
+	}
+}
