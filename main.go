@@ -1,3 +1,490 @@
+// Command authhub is a test hub for authentication and a file service for the results of pH barrier runs.
+//
+// This file owns the process: flags, start, the line on stdout, the welcome, signals, exit codes.
+
 package main
 
-func main() {}
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `authhub: a test hub for authentication, and a file service for pH barrier runs
+
+Usage:
+  authhub [flags]          run the hub
+  authhub -check URL       exit 0 if the hub at URL is ready, 1 if not
+  authhub -version
+
+Flags:
+  -addr HOST:PORT      address to listen on (127.0.0.1:8080; port 0 picks a free one)
+  -dir DIR             folder for secret, journal and files (authhub-data)
+  -ephemeral           keep everything in memory and a temporary folder, gone at exit
+  -readings FILE       CSV of pH readings, read afresh at every run (embedded ones)
+  -users FILE          JSON array of accounts in place of the demo accounts
+  -access-ttl DURATION   lifetime of access tokens (15m)
+  -refresh-ttl DURATION  lifetime of refresh tokens (168h)
+  -protect GROUPS      ask for an access token on: files, run, or files,run
+  -cors ORIGINS        origins, separated by commas, whose pages may use the hub besides loopback ones; * for all
+  -base-url URL        address that clients know the hub by (the one it listens on)
+  -run                 produce the three files before the hub is announced
+  -ready-file FILE     write the base URL to FILE, by atomic rename, once the hub listens
+  -exit-with-stdin     stop when standard input ends
+  -log FORMAT          text, json or off (text)
+
+Environment:
+  AUTHHUB_SECRET       at least 32 bytes to derive the signing keys from, in place of DIR/secret
+
+Standard output carries one line, the base URL. Exit status: 0 after a signal, 2 for misuse, 1 otherwise.
+
+Examples:
+  authhub
+  authhub -addr 127.0.0.1:0 -ephemeral -exit-with-stdin
+  authhub -readings plant.csv -run -protect files,run
+`
+
+const (
+	headerTimeout   = 10 * time.Second
+	readTimeout     = 30 * time.Second // for a whole request, or for the next part of a long body
+	writeTimeout    = 60 * time.Second // for a whole answer, or for the next part of a long one
+	idleTimeout     = 2 * time.Minute
+	uploadTimeout   = 10 * time.Minute // for the longest body
+	shutdownTimeout = 5 * time.Second
+
+	maxHeader = 12 << 10 // net/http reads 4 KiB more than it is told, which makes the 16 KiB of the contract
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(cli(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// errMisuse marks an error that the caller made, not the hub: exit status 2.
+var errMisuse = errors.New("see authhub -help")
+
+// cli runs the program and returns its exit status: 0, 1, or 2 for misuse.
+func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o, err := parseFlags(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return 0
+	case err != nil:
+	case o.version:
+		fmt.Fprintln(stdout, "authhub", version())
+		return 0
+	case o.check != "":
+		err = checkHealth(ctx, o.check)
+	default:
+		err = serve(ctx, o, stdin, stdout, stderr)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "authhub:", err)
+	if errors.Is(err, errMisuse) {
+		return 2
+	}
+	return 1
+}
+
+// options are the flags.
+type options struct {
+	settings
+	addr, dir, users, baseURL, readyFile, logFormat, check string
+	ephemeral, run, exitWithStdin, version                 bool
+	cors                                                   []string
+	secret                                                 string // AUTHHUB_SECRET
+}
+
+// parseFlags reads the command line and the environment. Errors: flag.ErrHelp, or one that is errMisuse.
+func parseFlags(args []string) (*options, error) {
+	o := &options{secret: os.Getenv("AUTHHUB_SECRET")}
+	var protect, cors string
+	f := flag.NewFlagSet("authhub", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "")
+	f.StringVar(&o.dir, "dir", "authhub-data", "")
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "")
+	f.StringVar(&o.readings, "readings", "", "")
+	f.StringVar(&o.users, "users", "", "")
+	f.DurationVar(&o.accessTTL, "access-ttl", 15*time.Minute, "")
+	f.DurationVar(&o.refreshTTL, "refresh-ttl", 7*24*time.Hour, "")
+	f.StringVar(&protect, "protect", "", "")
+	f.StringVar(&cors, "cors", "", "")
+	f.StringVar(&o.baseURL, "base-url", "", "")
+	f.BoolVar(&o.run, "run", false, "")
+	f.StringVar(&o.readyFile, "ready-file", "", "")
+	f.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "")
+	f.StringVar(&o.logFormat, "log", "text", "")
+	f.StringVar(&o.check, "check", "", "")
+	f.BoolVar(&o.version, "version", false, "")
+	if err := f.Parse(args); err != nil {
+		return nil, misuse(err)
+	}
+	if f.NArg() > 0 {
+		return nil, misuse(fmt.Errorf("unexpected argument %q", f.Arg(0)))
+	}
+	if err := errors.Join(o.setProtect(protect), o.setCORS(cors), o.checkFlags()); err != nil {
+		return nil, misuse(err)
+	}
+	return o, nil
+}
+
+func misuse(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, errMisuse)
+}
+
+func (o *options) setProtect(groups string) error {
+	for group := range strings.SplitSeq(groups, ",") {
+		switch group {
+		case "files":
+			o.protectFiles = true
+		case "run":
+			o.protectRun = true
+		case "":
+		default:
+			return fmt.Errorf("-protect: %q is neither files nor run", group)
+		}
+	}
+	return nil
+}
+
+func (o *options) setCORS(origins string) error {
+	for origin := range strings.SplitSeq(origins, ",") {
+		if origin = strings.TrimSpace(origin); origin == "" {
+			continue
+		}
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin) {
+			return fmt.Errorf("-cors: %q is not an origin such as https://app.example", origin)
+		}
+		o.cors = append(o.cors, origin)
+	}
+	return nil
+}
+
+func (o *options) checkFlags() error {
+	if _, _, err := net.SplitHostPort(o.addr); err != nil {
+		return fmt.Errorf("-addr: %w", err)
+	}
+	for name, ttl := range map[string]time.Duration{"-access-ttl": o.accessTTL, "-refresh-ttl": o.refreshTTL} {
+		if ttl < time.Millisecond || ttl > 10*365*24*time.Hour {
+			return fmt.Errorf("%s: must be 1ms to ten years", name)
+		}
+	}
+	if !slices.Contains([]string{"text", "json", "off"}, o.logFormat) {
+		return fmt.Errorf("-log: %q is none of text, json, off", o.logFormat)
+	}
+	if o.secret != "" && len(o.secret) < minSecret {
+		return fmt.Errorf("AUTHHUB_SECRET: must be at least %d bytes", minSecret)
+	}
+	o.baseURL = strings.TrimRight(o.baseURL, "/")
+	u, err := url.Parse(o.baseURL)
+	if o.baseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
+		return fmt.Errorf("-base-url: %q is not an http or https address", o.baseURL)
+	}
+	return nil
+}
+
+// serve runs the hub until ctx ends or, if so asked, standard input does.
+func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if o.readyFile != "" {
+		os.Remove(o.readyFile) // what an earlier hub wrote is not true any more
+	}
+	listener, err := listen(o.addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	bound := listener.Addr().(*net.TCPAddr)
+	if o.baseURL == "" {
+		o.baseURL = addressOf(bound)
+	}
+	log, requestLog := newLogs(o.logFormat, stderr)
+
+	hub, closeHub, err := openHub(o, log)
+	if err != nil {
+		return err
+	}
+	defer closeHub()
+	if o.run {
+		if err := hub.runOnce(ctx); err != nil {
+			return err
+		}
+	}
+
+	base, _ := url.Parse(o.baseURL)
+	server := &http.Server{
+		Handler:           newEdge(hub, bound.IP.IsLoopback(), base.Host, o.cors, requestLog),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	if o.exitWithStdin {
+		go func() { io.Copy(io.Discard, stdin); stop() }()
+	}
+	if err := o.announce(stdout, stderr, log, bound); err != nil {
+		return err
+	}
+
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	log.Info("stopping")
+	return shutDown(server)
+}
+
+// shutDown lets requests under way end, for a while.
+func shutDown(server *http.Server) error {
+	grace, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		server.Close() // whoever is left had its time
+	}
+	return nil
+}
+
+func listen(addr string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", addr)
+	}
+	return listener, err
+}
+
+// addressOf returns the base URL of a socket. One bound to every address is reached from here by loopback.
+func addressOf(bound *net.TCPAddr) string {
+	ip := bound.IP
+	if ip.IsUnspecified() {
+		ip = net.IPv4(127, 0, 0, 1)
+	}
+	return "http://" + net.JoinHostPort(ip.String(), fmt.Sprint(bound.Port))
+}
+
+// newLogs returns the log of the hub and the one that has a line a request, which is nil where there is no log.
+func newLogs(format string, stderr io.Writer) (log, requests *slog.Logger) {
+	switch format {
+	case "off":
+		return slog.New(slog.DiscardHandler), nil
+	case "json":
+		log = slog.New(slog.NewJSONHandler(stderr, nil))
+	default:
+		log = slog.New(slog.NewTextHandler(stderr, nil))
+	}
+	return log, log
+}
+
+// openHub returns the hub that o asks for, and what releases everything it holds.
+func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
+	users, err := o.readUsers()
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &Hub{settings: &o.settings, mux: newMux(), throttle: newThrottle(), base: o.baseURL, now: time.Now, rand: rand.Reader, log: log}
+	release := func() error { return nil }
+	secret := []byte(o.secret)
+	if o.ephemeral {
+		h.hasher, h.output = newHasher(ephemeralRounds), temporaryOutput()
+		if h.store, err = newStore(users); err == nil && len(secret) == 0 {
+			secret = make([]byte, minSecret)
+			rand.Read(secret)
+		}
+	} else {
+		h.hasher = newHasher(durableRounds)
+		secret, release, err = h.openDir(o, users, secret)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.signer, err = newSigner(secret, ""); err != nil {
+		return nil, nil, err
+	}
+	h.runs = newRuns(h.output, h.now, h.logRun)
+	return h, func() {
+		h.runs.close()
+		if err := errors.Join(h.output.close(), h.store.close(), release()); err != nil {
+			log.Error("stop", "cause", err)
+		}
+	}, nil
+}
+
+// openDir opens what DIR holds, alone: secret, journal and phase2. The lock is given back with release.
+func (h *Hub) openDir(o *options, users []*user, secret []byte) (_ []byte, release func() error, err error) {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	if release, err = lockDir(o.dir); err != nil {
+		return nil, nil, err
+	}
+	if len(secret) == 0 {
+		secret, err = openSecret(filepath.Join(o.dir, "secret"))
+	}
+	if err == nil {
+		h.store, err = openStore(filepath.Join(o.dir, "journal"), users, h.log)
+	}
+	if err == nil {
+		h.output, err = openOutput(filepath.Join(o.dir, "phase2"))
+	}
+	if err != nil {
+		release()
+	}
+	return secret, release, err
+}
+
+const minSecret = 32 // bytes
+
+// openSecret returns the secret in the file at path, made with mode 0600 where there is none.
+func openSecret(path string) ([]byte, error) {
+	stored, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		stored = make([]byte, minSecret)
+		rand.Read(stored)
+		stored = []byte(hex.EncodeToString(stored) + "\n")
+		return stored, replaceFile(path, stored, 0o600)
+	}
+	if err == nil && len(stored) < minSecret {
+		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, minSecret)
+	}
+	return stored, err
+}
+
+// readUsers returns the seeds: those of -users, or the demo accounts.
+func (o *options) readUsers() ([]*user, error) {
+	if o.users == "" {
+		f, err := embedded.Open(embeddedUsers)
+		if err != nil {
+			return nil, err
+		}
+		return parseSeeds(f)
+	}
+	f, err := os.Open(o.users)
+	if err != nil {
+		return nil, fmt.Errorf("-users: %w", err)
+	}
+	defer f.Close()
+	users, err := parseSeeds(f)
+	if err != nil {
+		return nil, fmt.Errorf("-users: %s: %w", o.users, err)
+	}
+	return users, nil
+}
+
+// runOnce is a run before anybody can ask for one.
+func (h *Hub) runOnce(ctx context.Context) error {
+	p, _ := readParameters(nil)
+	r, err := h.runs.start(h.newID(), p, h.ownReadings())
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return nil
+	}
+	if r.err != nil {
+		return fmt.Errorf("-run: %w", r.err)
+	}
+	return nil
+}
+
+func (h *Hub) logRun(r *run, err error) {
+	if err != nil {
+		h.log.Error("run failed", "id", r.id, "source", r.input.name, "cause", err)
+		return
+	}
+	h.log.Info("run succeeded", "id", r.id, "source", r.input.name, "accepted", r.screens.Accepted, "rows", r.screens.Rows)
+}
+
+// announce tells the world that the hub listens: one line on stdout, the same in the ready file, and a welcome.
+func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *net.TCPAddr) error {
+	demo := o.users == ""
+	if o.logFormat == "text" {
+		fmt.Fprint(stderr, o.welcome(demo))
+	}
+	if !bound.IP.IsLoopback() && demo {
+		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
+	}
+	fmt.Fprintln(stdout, o.baseURL)
+	if o.readyFile == "" {
+		return nil
+	}
+	return replaceFile(o.readyFile, []byte(o.baseURL+"\n"), 0o644)
+}
+
+func (o *options) welcome(demo bool) string {
+	state := "State is kept in " + o.dir + "."
+	if o.ephemeral {
+		state = "Nothing is kept after it stops."
+	}
+	if !demo {
+		return fmt.Sprintf("authhub is ready at %s\n%s\nOperations: %s/api\n", o.baseURL, state, o.baseURL)
+	}
+	return fmt.Sprintf(`authhub is ready at %[1]s
+%[2]s
+Accounts: demo / demo-password, admin / admin-password, disabled / disabled-password
+Try:
+  curl -s %[1]s/api/authentication/login -d username=demo -d password=demo-password
+  curl -s -X POST %[1]s/api/run-ph-barrier-phase2
+  curl -s %[1]s/api/files/phase2
+`, o.baseURL, state)
+}
+
+// checkHealth asks the hub at base whether it is ready.
+func checkHealth(ctx context.Context, base string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/healthz", nil)
+	if err != nil {
+		return misuse(fmt.Errorf("-check: %w", err))
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", request.URL, answer.Status)
+	}
+	return nil
+}
+
+// version is the module's version as the go command recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "devel"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,379 @@
+// Authentication: register, login, the current user, refresh, logout.
+
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/mail"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// sessionBody is the answer to register, login and refresh. Lifetimes are seconds.
+type sessionBody struct {
+	AccessToken      string          `json:"access_token"`
+	RefreshToken     string          `json:"refresh_token"`
+	TokenType        string          `json:"token_type"`
+	ExpiresIn        float64         `json:"expires_in"`
+	RefreshExpiresIn float64         `json:"refresh_expires_in"`
+	User             json.RawMessage `json:"user"`
+}
+
+func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
+	in, err := readForm(w, r, false)
+	if err != nil {
+		return err
+	}
+
+	u, password, err := readRegistration(in)
+	if err != nil {
+		return err
+	}
+
+	u.Credential.hash, err = h.hasher.hash(r.Context(), h.rand, password)
+	if err != nil {
+		return err
+	}
+	now := h.now()
+	u.ID, u.Created = h.newID(), now.UnixMilli()
+	s := h.newSession(u, now, h.settings.accessTTL, h.settings.refreshTTL)
+	if err := h.store.register(r.Context(), u, s); err != nil {
+		return err
+	}
+
+	return h.writeSession(w, http.StatusCreated, &s, u)
+}
+
+// readRegistration checks what a new user says of itself.
+func readRegistration(in *form) (*user, string, error) {
+	u := &user{Username: in.text("username"), Email: in.text("email"), Name: in.text("name"), Role: "user"}
+	nameField := "username"
+	if u.Username == "" && in.members["username"] == nil {
+		u.Username, nameField = u.Email, "email"
+	}
+	switch {
+	case in.members["username"] == nil && in.members["email"] == nil:
+		in.fault("username", "is required (or an email)")
+	case !isUsername(u.Username):
+		in.fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
+	}
+	if u.Email != "" && !isEmail(u.Email) {
+		in.fault("email", "must be an e-mail address")
+	}
+	if len(u.Name) > 256 {
+		in.fault("name", "must be at most 256 bytes")
+	}
+	password := in.text("password")
+	if n := len(password); n < 8 || n > 256 {
+		in.fault("password", "must be 8 to 256 bytes")
+	}
+	return u, password, in.err()
+}
+
+// isUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
+func isUsername(s string) bool {
+	if len(s) < 3 || len(s) > 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && !('0' <= c && c <= '9') && !strings.ContainsRune("._@+-", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
+func isEmail(s string) bool {
+	parsed, err := mail.ParseAddress(s)
+	return err == nil && parsed.Address == s && len(s) <= 254 && utf8.ValidString(s)
+}
+
+func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
+	in, err := readForm(w, r, false)
+	if err != nil {
+		return err
+	}
+
+	name, email, password := in.text("username"), in.text("email"), in.text("password")
+	if name == "" && email == "" {
+		in.fault("username", "is required (or an email)")
+	}
+	if password == "" {
+		in.fault("password", "is required")
+	}
+	access := in.lifetime("expires_in", h.settings.accessTTL)
+	refresh := in.lifetime("refresh_expires_in", h.settings.refreshTTL)
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	u, err := h.checkPassword(r, name, email, password)
+	if err != nil {
+		return err
+	}
+	s := h.newSession(u, h.now(), access, refresh)
+	if err := h.store.startSession(r.Context(), s); err != nil {
+		return err
+	}
+
+	return h.writeSession(w, http.StatusOK, &s, u)
+}
+
+// checkPassword returns the user that name, or else email, belongs to, if password is right.
+func (h *Hub) checkPassword(r *http.Request, name, email, password string) (*user, error) {
+	find, key := h.store.userNamed, name
+	if name == "" {
+		find, key = h.store.userAt, email
+	}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	throttleKey := fold(key) + "\x00" + address
+	if len(key) > 254 { // nobody has such a name; it need not be remembered whole
+		throttleKey = address
+	}
+	attempt, err := h.throttle.begin(r.Context(), throttleKey, h.now)
+	if err != nil {
+		return nil, err
+	}
+
+	u := find(key)
+	var c *credential
+	if u != nil {
+		c = &u.Credential
+	}
+	right, err := h.hasher.verify(r.Context(), c, password)
+	h.throttle.end(attempt, throttleKey, err == nil && !right, h.now())
+
+	switch {
+	case err != nil:
+		return nil, err
+	case !right:
+		return nil, unauthorized("invalid_credentials", "The user name or the password is wrong.")
+	case u.Disabled:
+		return nil, errDisabled
+	}
+	return u, nil
+}
+
+func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {
+	_, u, err := h.authenticate(r)
+	if err != nil {
+		return err
+	}
+
+	writeBody(w, http.StatusOK, jsonType, u.public)
+	return nil
+}
+
+func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
+	token, err := refreshTokenOf(w, r)
+	if err != nil {
+		return err
+	}
+
+	c, err := h.signer.open(token)
+	if err != nil {
+		return err
+	}
+	now := h.now()
+	if err := c.check(refreshToken, now); err != nil {
+		return err
+	}
+
+	s, u, err := h.store.rotate(r.Context(), c.Session, c.Generation, now)
+	if err != nil {
+		return err
+	}
+
+	return h.writeSession(w, http.StatusOK, &s, u)
+}
+
+// refreshTokenOf returns the token of the body or, where there is none, of the Authorization header: clients that
+// add their access token to every request still mean the one in the body.
+func refreshTokenOf(w http.ResponseWriter, r *http.Request) (string, error) {
+	in, err := readForm(w, r, true)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"refresh_token", "refreshToken"} {
+		token := in.text(name)
+		if err := in.err(); err != nil {
+			return "", err
+		}
+		if token != "" {
+			return token, nil
+		}
+	}
+	return bearer(r)
+}
+
+func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
+	token, err := bearer(r)
+	if err != nil {
+		return err
+	}
+	all := false
+	if given := r.URL.Query().Get("all"); given != "" {
+		if all, err = strconv.ParseBool(given); err != nil {
+			return invalid(fieldError{"all", "must be true or false"})
+		}
+	}
+
+	c, err := h.signer.open(token) // an expired one will do: who logs out late still wants to be out
+	if err != nil {
+		return err
+	}
+	if err := h.store.endSession(r.Context(), c.Session, all); err != nil {
+		return err
+	}
+
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// authenticate returns the session and user of the request's access token.
+func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
+	token, err := bearer(r)
+	if err != nil {
+		return session{}, nil, err
+	}
+	c, err := h.signer.open(token)
+	if err != nil {
+		return session{}, nil, err
+	}
+	if err := c.check(accessToken, h.now()); err != nil {
+		return session{}, nil, err
+	}
+	return h.store.live(c.Session)
+}
+
+// bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
+// section 11.1). The other places of RFC 6750, form and address, are not looked at.
+func bearer(r *http.Request) (string, error) {
+	given := r.Header["Authorization"]
+	if len(given) == 0 {
+		return "", errTokenMissing
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", errTokenMissing
+	}
+	if len(given) > 1 {
+		return "", errTokenMalformed // which one is meant?
+	}
+	return strings.TrimLeft(token, " "), nil
+}
+
+// newSession returns a session of u that begins now.
+func (h *Hub) newSession(u *user, now time.Time, access, refresh time.Duration) session {
+	ms := now.UnixMilli()
+	return session{ID: h.newID(), User: u.ID, Created: ms, AccessTTL: access.Milliseconds(), RefreshTTL: refresh.Milliseconds(), Issued: ms}
+}
+
+// newID returns 128 random bits in base64url.
+func (h *Hub) newID() string {
+	var id [16]byte
+	if _, err := io.ReadFull(h.rand, id[:]); err != nil {
+		panic(err) // crypto/rand does not fail
+	}
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// writeSession answers with the current pair of s.
+func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *user) error {
+	access := claims{Kind: accessToken, Subject: u.ID, Session: s.ID, Generation: s.Generation,
+		IssuedAt: s.Issued, ExpiresAt: s.Issued + s.AccessTTL, Username: u.Username, Role: u.Role}
+	refresh := claims{Kind: refreshToken, Subject: u.ID, Session: s.ID, Generation: s.Generation,
+		IssuedAt: s.Issued, ExpiresAt: s.Issued + s.RefreshTTL}
+	return writeJSON(w, status, sessionBody{
+		AccessToken:      h.signer.sign(&access),
+		RefreshToken:     h.signer.sign(&refresh),
+		TokenType:        "Bearer",
+		ExpiresIn:        float64(s.AccessTTL) / 1000,
+		RefreshExpiresIn: float64(s.RefreshTTL) / 1000,
+		User:             u.record(),
+	})
+}
+
+// seed is a user of -users or data/users.json.
+type seed struct {
+	ID           string    `json:"id"`
+	Username     string    `json:"username"`
+	Password     string    `json:"password"`
+	PasswordHash string    `json:"password_hash"`
+	Email        string    `json:"email"`
+	Name         string    `json:"name"`
+	Role         string    `json:"role"`
+	Disabled     bool      `json:"disabled"`
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// parseSeeds reads a JSON array of seeds, strictly: the operator wants to know of a misspelt member.
+func parseSeeds(data io.Reader) ([]*user, error) {
+	decoder := json.NewDecoder(data)
+	decoder.DisallowUnknownFields()
+	var seeds []seed
+	if err := decoder.Decode(&seeds); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("something follows the JSON array")
+	}
+	users := make([]*user, len(seeds))
+	for i, s := range seeds {
+		u, err := s.user()
+		if err != nil {
+			return nil, errors.New("user " + strconv.Itoa(i+1) + " (" + strconv.Quote(s.Username) + "): " + err.Error())
+		}
+		users[i] = u
+	}
+	return users, nil
+}
+
+// user checks a seed by the rules of register. Without an id it has one made of its name, without a role it is a
+// plain user, and without a date it is as old as the demo accounts, so that it is the same at every start.
+func (s seed) user() (*user, error) {
+	u := &user{ID: s.ID, Username: s.Username, Email: s.Email, Name: s.Name, Role: s.Role, Disabled: s.Disabled, Seed: true,
+		Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()}
+	if u.Username == "" {
+		u.Username = u.Email
+	}
+	if u.ID == "" {
+		u.ID = "user-" + fold(u.Username)
+	}
+	if u.Role == "" {
+		u.Role = "user"
+	}
+	if !s.CreatedAt.IsZero() {
+		u.Created = s.CreatedAt.UnixMilli()
+	}
+	switch {
+	case !isUsername(u.Username):
+		return nil, errors.New("username must be 3 to 64 of letters, digits and . _ @ + -")
+	case !isUsername(u.ID):
+		return nil, errors.New("id must be 3 to 64 of letters, digits and . _ @ + -")
+	case u.Email != "" && !isEmail(u.Email):
+		return nil, errors.New("email is not an e-mail address")
+	case u.Role != "user" && u.Role != "admin":
+		return nil, errors.New(`role must be "user" or "admin"`)
+	case (s.Password == "") == (s.PasswordHash == ""):
+		return nil, errors.New("give either password or password_hash")
+	}
+	u.Credential.plain = s.Password
+	if s.PasswordHash != "" {
+		hash, err := parseHash(s.PasswordHash)
+		if err != nil {
+			return nil, err
+		}
+		u.Credential.hash = hash
+	}
+	return u, nil
+}

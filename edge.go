@@ -1,0 +1,205 @@
+// The edge: what every request passes between the socket and a hub, whichever hub it is.
+//
+// Host check (DNS rebinding), CORS, refusal of cross-origin writes that need no preflight, security headers,
+// the log line, and the last resort against a panic.
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// edge wraps the handler of a process.
+type edge struct {
+	next        http.Handler
+	loopback    bool     // bound to a loopback address: the Host must be one too, or baseHost
+	baseHost    string   // host, and port if any, of the base URL
+	origins     []string // that may read answers, besides loopback ones
+	anyOrigin   bool
+	log         *slog.Logger // nil: no line a request
+	crossOrigin *http.CrossOriginProtection
+}
+
+func newEdge(next http.Handler, loopback bool, baseHost string, cors []string, log *slog.Logger) *edge {
+	return &edge{
+		next:        next,
+		loopback:    loopback,
+		baseHost:    baseHost,
+		origins:     cors,
+		anyOrigin:   slices.Contains(cors, "*"),
+		log:         log,
+		crossOrigin: http.NewCrossOriginProtection(),
+	}
+}
+
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e.log == nil {
+		e.serve(w, r)
+		return
+	}
+	start := time.Now()
+	seen := &witness{ResponseWriter: w}
+	e.serve(seen, r)
+	e.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+		slog.String("method", r.Method), slog.String("path", loggedPath(r)), slog.Int("status", seen.status),
+		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
+		slog.String("remote", r.RemoteAddr))
+}
+
+func (e *edge) serve(w http.ResponseWriter, r *http.Request) {
+	defer e.recover(w, r)
+	setSecurityHeaders(w.Header())
+	if err := e.admit(w.Header(), r); err != nil {
+		writeError(w, err)
+		return
+	}
+	if r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != "" {
+		answerPreflight(w, r)
+		return
+	}
+	e.next.ServeHTTP(w, r)
+}
+
+// recover answers a panic with a 500. It is a defect of the hub, so the log has the stack.
+func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler {
+		panic(cause) // net/http's own way to cut a connection
+	}
+	if e.log != nil {
+		e.log.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	}
+	writeError(w, answerFor(fmt.Errorf("panic: %v", cause)))
+}
+
+// The values are shared by all answers and never written to.
+var (
+	noSniff      = []string{"nosniff"}
+	denyFrames   = []string{"DENY"}
+	noReferrer   = []string{"no-referrer"}
+	sameOrigin   = []string{"same-origin"}
+	lockedPolicy = []string{"default-src 'none'; frame-ancestors 'none'"}
+	varyOrigin   = []string{"Origin"}
+	exposed      = []string{"Allow, Content-Encoding, Content-Range, ETag, Last-Modified, Location, Preference-Applied, Retry-After, WWW-Authenticate"}
+)
+
+func setSecurityHeaders(h http.Header) {
+	h["X-Content-Type-Options"] = noSniff
+	h["X-Frame-Options"] = denyFrames
+	h["Referrer-Policy"] = noReferrer
+	h["Cross-Origin-Resource-Policy"] = sameOrigin
+	h["Content-Security-Policy"] = lockedPolicy
+}
+
+// admit refuses what a page on the network may not do to a hub, and marks the answer as readable by the origin
+// that asks where it may read it.
+func (e *edge) admit(answer http.Header, r *http.Request) *httpError {
+	if e.loopback && r.Host != e.baseHost && !isLoopback(r.Host) {
+		return fail(http.StatusForbidden, "forbidden_host",
+			"This hub answers to loopback hosts and its base URL only; see -base-url.")
+	}
+	answer["Vary"] = varyOrigin
+	origin := r.Header.Get("Origin")
+	if origin != "" && e.allows(origin) {
+		answer["Access-Control-Allow-Origin"] = []string{origin}
+		answer["Access-Control-Expose-Headers"] = exposed
+		return nil
+	}
+	preflight := r.Method == http.MethodOptions && origin != ""
+	if preflight || e.crossOrigin.Check(r) != nil {
+		return fail(http.StatusForbidden, "forbidden_origin",
+			"A page of another origin may not do this; start the hub with -cors ORIGIN to let it.")
+	}
+	return nil
+}
+
+// allows reports whether pages of origin may read answers.
+func (e *edge) allows(origin string) bool {
+	if e.anyOrigin || slices.Contains(e.origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && isLoopback(u.Host)
+}
+
+// answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight). Never
+// with credentials: a hub has no cookies.
+func answerPreflight(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h["Access-Control-Allow-Methods"] = []string{"GET, HEAD, POST, PUT, DELETE"}
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h["Access-Control-Allow-Headers"] = []string{asked}
+	}
+	h["Access-Control-Max-Age"] = []string{"600"}
+	h["Vary"] = []string{"Origin, Access-Control-Request-Headers"}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// isLoopback reports whether a host, with or without a port, names this machine itself.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") { // RFC 6761 section 6.3
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// loggedPath is the path without its query. Of a path that is no route each part is cut short, so that a token
+// put there by mistake does not end in the log.
+func loggedPath(r *http.Request) string {
+	if r.Pattern != "" {
+		return r.URL.Path
+	}
+	parts := strings.Split(r.URL.Path, "/")
+	if len(parts) > 8 {
+		parts = append(parts[:8], "…")
+	}
+	for i, p := range parts {
+		if len(p) > 24 {
+			parts[i] = strings.ToValidUTF8(p[:16], "") + "…"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// witness remembers of an answer what the log says of it.
+type witness struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (w *witness) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *witness) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap gives http.ResponseController the writer below.
+func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }

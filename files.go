@@ -1,0 +1,486 @@
+// The files: the folder that holds the three results of phase 2, how a new set takes the place of the old one,
+// the listing, and serving.
+//
+// The disk is the truth. What is remembered of a file (its bytes, ETag, compressed form) counts only as long as
+// its size and modification time are what they were.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// resultFile is one of the three files, in the order of the listing.
+type resultFile int
+
+const (
+	barrierFile resultFile = iota
+	impactFile
+	alertsFile
+	resultFiles int = iota
+)
+
+func (f resultFile) name() string {
+	return [...]string{"barrier_phi_phase2.json", "impact_phi.json", "alertesph.json"}[f]
+}
+
+func (f resultFile) endpoint() string {
+	return "/api/files/phase2/" + [...]string{"barrier", "impact", "alertesph"}[f]
+}
+
+const hint = "POST /api/run-ph-barrier-phase2 produces the three files."
+
+// output is DIR/phase2, or a temporary folder that is made when first needed. Everything in it is reached through
+// an os.Root, so that no link planted there leads out.
+//
+// A new set is published in steps, any of which may be the last one:
+//
+//	.staging/   the three files are written, closed and synced here
+//	.commit     .staging is renamed to this: the commit point
+//	NAME        each file is renamed from .commit to its place; then .commit is removed
+//
+// recover deletes a .staging and finishes a .commit, so all of the old set stands or all of the new.
+type output struct {
+	durable bool
+	place   func() (string, error) // makes the folder
+	remove  bool                   // with close
+
+	publishing sync.Mutex
+	mu         sync.RWMutex // held for writing while names change, for reading while files are looked up
+	root       *os.Root     // nil: nothing has been written yet
+	path       string
+	kept       [resultFiles]keptFile
+}
+
+const (
+	stagingName = ".staging"
+	commitName  = ".commit"
+	uploadName  = ".upload-"
+)
+
+// openOutput returns the durable folder at path, brought to a whole set.
+func openOutput(path string) (*output, error) {
+	f := &output{durable: true, place: func() (string, error) { return path, os.MkdirAll(path, 0o700) }}
+	if _, err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, f.recover()
+}
+
+// temporaryOutput returns a folder that comes into being when first written to and goes with close.
+func temporaryOutput() *output {
+	return &output{remove: true, place: func() (string, error) { return os.MkdirTemp("", "authhub-") }}
+}
+
+// open returns the root of the folder, making the folder where there is none yet.
+func (f *output) open() (*os.Root, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.root != nil {
+		return f.root, nil
+	}
+	path, err := f.place()
+	if err != nil {
+		return nil, err
+	}
+	f.path = path
+	f.root, err = os.OpenRoot(path)
+	return f.root, err
+}
+
+// close releases the folder, and removes it if it is a temporary one.
+func (f *output) close() error {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.root == nil {
+		return nil
+	}
+	err := f.root.Close()
+	f.root = nil
+	if f.remove {
+		err = errors.Join(err, os.RemoveAll(f.path))
+	}
+	return err
+}
+
+// recover finishes or undoes what a crash has left, and drops uploads nobody waits for any more.
+func (f *output) recover() error {
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == stagingName || strings.HasPrefix(entry.Name(), uploadName) {
+			if err := f.root.RemoveAll(entry.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return f.rollForward()
+}
+
+// publish writes the three files with write and puts them in the place of those that stand, dated modified.
+// On an error before the commit point the old set stands as it did (errDiskFull among the errors); on one after
+// it the next publish or start finishes what was begun.
+func (f *output) publish(write func(resultFile, io.Writer) error, modified time.Time) error {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	root, err := f.open()
+	if err == nil {
+		err = f.recover()
+	}
+	if err == nil {
+		err = f.stage(root, write, modified)
+	}
+	if err == nil {
+		err = root.Rename(stagingName, commitName)
+	}
+	if err != nil {
+		root.RemoveAll(stagingName)
+		return diskError(err)
+	}
+	if err := f.sync("."); err != nil {
+		return diskError(err)
+	}
+	return diskError(f.rollForward())
+}
+
+// stage writes the whole set under .staging.
+func (f *output) stage(root *os.Root, write func(resultFile, io.Writer) error, modified time.Time) error {
+	if err := root.Mkdir(stagingName, 0o700); err != nil {
+		return err
+	}
+	for file := range resultFile(resultFiles) {
+		if info, err := root.Lstat(file.name()); err == nil && info.IsDir() {
+			return fmt.Errorf("a folder stands where %s belongs", file.name())
+		}
+		if err := f.writeStaged(root, file, write, modified); err != nil {
+			return err
+		}
+	}
+	return f.sync(stagingName)
+}
+
+func (f *output) writeStaged(root *os.Root, file resultFile, write func(resultFile, io.Writer) error, modified time.Time) error {
+	name := stagingName + "/" + file.name()
+	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(out, 64<<10)
+	err = write(file, buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil && f.durable {
+		err = out.Sync()
+	}
+	err = errors.Join(err, out.Close())
+	if err == nil {
+		err = root.Chtimes(name, modified, modified)
+	}
+	return err
+}
+
+// rollForward moves a committed set into place; without one it does nothing.
+func (f *output) rollForward() error {
+	if _, err := f.root.Lstat(commitName); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := f.moveCommitted(); err != nil {
+		return err
+	}
+	if err := f.sync("."); err != nil {
+		return err
+	}
+	return f.root.RemoveAll(commitName)
+}
+
+// moveCommitted renames what is left in .commit, out of sight of whoever looks files up.
+func (f *output) moveCommitted() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for file := range resultFile(resultFiles) {
+		err := f.root.Rename(commitName+"/"+file.name(), file.name())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // moved before a crash
+			return err
+		}
+	}
+	return nil
+}
+
+// sync makes the names in a folder durable. Windows can't sync a folder; its renames are journalled by NTFS.
+func (f *output) sync(name string) error {
+	if !f.durable || runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := f.root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// diskError marks a full disk as what it is.
+func diskError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.Join(errDiskFull, err)
+	}
+	return err
+}
+
+// upload is a request's body, kept in the folder until its run has read it.
+type upload struct {
+	name   string
+	size   int64
+	sha256 string
+}
+
+// keep streams body into the folder, through a digest. Errors: errDiskFull, and body's own as they are.
+func (f *output) keep(body io.Reader, id string) (*upload, error) {
+	root, err := f.open()
+	if err != nil {
+		return nil, diskError(err)
+	}
+	u := &upload{name: uploadName + id}
+	out, err := root.OpenFile(u.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, diskError(err)
+	}
+	digest := sha256.New()
+	u.size, err = io.CopyBuffer(io.MultiWriter(out, digest), struct{ io.Reader }{body}, make([]byte, 64<<10))
+	if closeErr := out.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		root.Remove(u.name)
+		return nil, diskError(err)
+	}
+	u.sha256 = hex.EncodeToString(digest.Sum(nil))
+	return u, nil
+}
+
+// fileEntry is one entry of the listing.
+type fileEntry struct {
+	Name         string  `json:"name"`
+	Endpoint     string  `json:"endpoint"`
+	Available    bool    `json:"available"`
+	SizeBytes    int64   `json:"size_bytes"`
+	LastModified *string `json:"last_modified"`
+}
+
+// list returns the three entries as the disk has them now.
+func (f *output) list() [resultFiles]fileEntry {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	var entries [resultFiles]fileEntry
+	for file := range resultFile(resultFiles) {
+		entries[file] = fileEntry{Name: file.name(), Endpoint: file.endpoint()}
+		if info, err := f.stat(file); err == nil {
+			modified := formatTime(info.ModTime())
+			entries[file].Available, entries[file].SizeBytes, entries[file].LastModified = true, info.Size(), &modified
+		}
+	}
+	return entries
+}
+
+// stat looks a file up, under f.mu; fs.ErrNotExist where there is none, or where something else has its name.
+func (f *output) stat(file resultFile) (fs.FileInfo, error) {
+	if f.root == nil {
+		return nil, fs.ErrNotExist
+	}
+	info, err := f.root.Lstat(file.name())
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fs.ErrNotExist
+	}
+	return info, err
+}
+
+func (h *Hub) listFiles(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, http.StatusOK, struct {
+		Files [resultFiles]fileEntry `json:"phase2_files"`
+		Hint  string                 `json:"hint"`
+	}{h.output.list(), hint})
+}
+
+// keptFile is what is remembered of one file.
+type keptFile struct {
+	mu      sync.Mutex // one request at a time reads or compresses; the others wait for what it finds
+	content *content
+}
+
+// content is one version of a file, with what it takes to serve it.
+type content struct {
+	modified time.Time
+	size     int64
+	plain    []byte // the file, unless it is larger than keepPlain
+	digest   string
+	gzipOnce sync.Once
+	gzipped  []byte
+}
+
+const keepPlain = 16 << 20 // bytes of a file kept in memory as they are
+
+// read returns the file's content and, where that is not in memory, the open file. Errors: fs.ErrNotExist.
+func (f *output) read(file resultFile) (*content, *os.File, error) {
+	kept := &f.kept[file]
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	info, err := f.stat(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := kept.content
+	if known != nil && known.plain != nil && known.size == info.Size() && known.modified.Equal(info.ModTime()) {
+		return known, nil, nil
+	}
+	open, err := f.root.Open(file.name())
+	if err != nil {
+		return nil, nil, err
+	}
+	if known == nil || known.size != info.Size() || !known.modified.Equal(info.ModTime()) {
+		if known, err = readContent(open); err != nil {
+			open.Close()
+			return nil, nil, err
+		}
+		kept.content = known
+	}
+	if known.plain != nil {
+		return known, nil, open.Close()
+	}
+	return known, open, nil
+}
+
+// readContent reads an open file once, for its digest and, if it is not too large, to keep.
+func readContent(open *os.File) (*content, error) {
+	info, err := open.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c := &content{modified: info.ModTime(), size: info.Size()}
+	digest := sha256.New()
+	if info.Size() <= keepPlain {
+		if c.plain, err = io.ReadAll(open); err != nil {
+			return nil, err
+		}
+		c.size = int64(len(c.plain))
+		digest.Write(c.plain)
+	} else if c.size, err = io.Copy(digest, open); err != nil {
+		return nil, err
+	}
+	c.digest = hex.EncodeToString(digest.Sum(nil)[:16])
+	return c, nil
+}
+
+// compressed returns the gzip form (RFC 1952), made when first asked for and kept as long as the version is.
+func (c *content) compressed(open io.ReadSeeker) []byte {
+	c.gzipOnce.Do(func() {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		if _, err := io.Copy(z, open); err == nil && z.Close() == nil {
+			c.gzipped = out.Bytes()
+		}
+	})
+	return c.gzipped
+}
+
+// serveFile answers with one of the files: conditions, ranges and HEAD are http.ServeContent's. A range is always
+// one of the file as it is, and the compressed form has an ETag of its own (RFC 9110 section 8.8.3).
+func serveFile(file resultFile) route {
+	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
+		c, open, err := h.output.read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fail(http.StatusNotFound, "file_unavailable", file.name()+" is not available. "+hint)
+		}
+		if err != nil {
+			return err
+		}
+		var body io.ReadSeeker = bytes.NewReader(c.plain)
+		if open != nil {
+			defer open.Close()
+			body = open
+		}
+
+		header := w.Header()
+		header["Content-Type"] = jsonType
+		header["Cache-Control"] = revalidate
+		header["Vary"] = varyEncoding
+		header["Etag"] = []string{`"` + c.digest + `"`}
+		if r.Header.Get("Range") == "" && takesGzip(r.Header) {
+			if gzipped := c.compressed(body); gzipped != nil {
+				header["Content-Encoding"] = []string{"gzip"}
+				header["Etag"] = []string{`"` + c.digest + `-gzip"`}
+				header["Content-Length"] = []string{strconv.Itoa(len(gzipped))} // ServeContent leaves it out of encoded answers
+				body = bytes.NewReader(gzipped)
+			}
+		}
+		http.ServeContent(&patientWriter{w, http.NewResponseController(w)}, r, "", c.modified, body)
+		return nil
+	}
+}
+
+var (
+	revalidate   = []string{"no-cache"}
+	varyEncoding = []string{"Accept-Encoding, Origin"}
+)
+
+// takesGzip reports whether the client takes gzip (RFC 9110 section 12.5.3): named, or by *, and not with weight 0.
+func takesGzip(h http.Header) bool {
+	takes := false
+	for item := range strings.SplitSeq(strings.Join(h["Accept-Encoding"], ","), ",") {
+		coding, weight, _ := strings.Cut(item, ";")
+		coding = strings.ToLower(strings.TrimSpace(coding))
+		if coding != "gzip" && coding != "x-gzip" && coding != "*" {
+			continue
+		}
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+		takes = weight == "" || err == nil && q > 0
+		if coding != "*" {
+			return takes
+		}
+	}
+	return takes
+}
+
+// patientWriter gives every part of a long answer the time that a short one has as a whole: a slow reader of a
+// large file is served as long as it reads at all.
+type patientWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w *patientWriter) Write(b []byte) (int, error) {
+	written := 0
+	for len(b) > 0 {
+		part := b[:min(len(b), 256<<10)]
+		w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has deadlines; then there is none to move
+		n, err := w.ResponseWriter.Write(part)
+		written += n
+		if err != nil {
+			return written, err
+		}
+		b = b[n:]
+	}
+	return written, nil
+}
