@@ -114,11 +114,13 @@ type options struct {
 	ephemeral, run, exitWithStdin, version                 bool
 	cors                                                   []string
 	secret                                                 string // AUTHHUB_SECRET
+	now                                                    func() time.Time
+	rand                                                   io.Reader
 }
 
 // parseFlags reads the command line and the environment. Errors: flag.ErrHelp, or one that is errMisuse.
 func parseFlags(args []string) (*options, error) {
-	o := &options{secret: os.Getenv("AUTHHUB_SECRET")}
+	o := &options{secret: os.Getenv("AUTHHUB_SECRET"), now: time.Now, rand: rand.Reader}
 	var protect, cors string
 	f := flag.NewFlagSet("authhub", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -312,7 +314,7 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &Hub{settings: &o.settings, mux: newMux(), throttle: newThrottle(), base: o.baseURL, now: time.Now, rand: rand.Reader, log: log}
+	h := &Hub{settings: &o.settings, mux: newMux(), throttle: newThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
 	release := func() error { return nil }
 	secret := []byte(o.secret)
 	if o.ephemeral {
