@@ -16,7 +16,7 @@ import (
 var errLocked = errors.New("locked")
 
 // lockDir makes this process the only one that works in dir, until unlock or the end of the process, however it ends: the operating
-// system holds the lock, so none is ever left behind. DIR/lock stays and says the process id of the holder. If the lock is taken, the
+// system holds the lock, so none is ever left behind. Keep unlock: a lock that is garbage may be collected. DIR/lock stays and says the process id of the holder. If the lock is taken, the
 // error names the holder.
 func lockDir(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "lock")
