@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -255,7 +256,11 @@ func parseURLEncoded(body []byte) (map[string]any, error) {
 	return members, nil
 }
 
+// fault records what is wrong with a field; the first finding counts.
 func (f *form) fault(field, detail string) {
+	if slices.ContainsFunc(f.faults, func(e fieldError) bool { return e.Field == field }) {
+		return
+	}
 	f.faults = append(f.faults, fieldError{field, detail})
 }
 

@@ -1,0 +1,590 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	registerPath = "/api/authentication/register"
+	loginPath    = "/api/authentication/login"
+	refreshPath  = "/api/authentication/refresh"
+	logoutPath   = "/api/authentication/logout"
+)
+
+var formType = []string{"Content-Type", "application/x-www-form-urlencoded"}
+
+// payload returns the claims of a token, unchecked.
+func payload(t *testing.T, token string) map[string]any {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a compact JWS: %q", token)
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(data, &claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+func keysOf(m map[string]any) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func TestSessionBodyHoldsWhatTheContractSays(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+
+	a := h.post(registerPath, map[string]any{"username": "Kim-1", "password": "12345678", "email": "kim@example.test", "name": "Kim", "remember": true}).want(201)
+
+	body := a.json()
+	if got := keysOf(body); !slices.Equal(got, []string{"access_token", "expires_in", "refresh_expires_in", "refresh_token", "token_type", "user"}) {
+		t.Errorf("members %v", got)
+	}
+	if body["token_type"] != "Bearer" || body["expires_in"] != 900.0 || body["refresh_expires_in"] != 604800.0 {
+		t.Errorf("%v %v %v", body["token_type"], body["expires_in"], body["refresh_expires_in"])
+	}
+	user := body["user"].(map[string]any)
+	want := map[string]any{"username": "Kim-1", "email": "kim@example.test", "name": "Kim", "role": "user", "created_at": "2026-03-01T12:00:00.000Z", "id": user["id"]}
+	if fmt.Sprint(user) != fmt.Sprint(want) {
+		t.Errorf("user %v", user)
+	}
+	if got := h.me(a.pair().access).want(200).json(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("me %v", got)
+	}
+	if got := a.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control %q", got)
+	}
+}
+
+func TestTokensHoldWhatTheContractSays(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	p := h.login("admin")
+
+	access, refresh := payload(t, p.access), payload(t, p.refresh)
+
+	now := float64(h.clock.time().Unix())
+	if got := keysOf(access); !slices.Equal(got, []string{"exp", "iat", "iss", "jti", "role", "sid", "sub", "username"}) {
+		t.Errorf("access claims %v", got)
+	}
+	if got := keysOf(refresh); !slices.Equal(got, []string{"exp", "gen", "iat", "iss", "jti", "sid", "sub"}) {
+		t.Errorf("refresh claims %v", got)
+	}
+	if access["iss"] != "authhub" || access["sub"] != "user-admin" || access["username"] != "admin" || access["role"] != "admin" {
+		t.Errorf("access claims %v", access)
+	}
+	if access["iat"] != now || access["exp"] != now+900 || refresh["exp"] != now+604800 {
+		t.Errorf("iat %v exp %v, refresh exp %v, now %v", access["iat"], access["exp"], refresh["exp"], now)
+	}
+	if access["sid"] != refresh["sid"] || access["jti"] == refresh["jti"] {
+		t.Errorf("sid %v %v jti %v %v", access["sid"], refresh["sid"], access["jti"], refresh["jti"])
+	}
+	for token, header := range map[string]string{p.access: `{"alg":"HS256","typ":"at+jwt"}`, p.refresh: `{"alg":"HS256","typ":"rt+jwt"}`} {
+		if got, _ := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]); string(got) != header {
+			t.Errorf("header %s", got)
+		}
+	}
+}
+
+func TestRegistration(t *testing.T) {
+	t.Parallel()
+	type m = map[string]any
+	for _, row := range []struct {
+		name   string
+		body   m
+		status int
+		field  string // at fault
+	}{
+		{"least", m{"username": "abc", "password": "12345678"}, 201, ""},
+		{"longest", m{"username": strings.Repeat("u", 64), "password": strings.Repeat("p", 256)}, 201, ""},
+		{"all characters of a name", m{"username": "aZ09._@+-", "password": "12345678"}, 201, ""},
+		{"any characters in a password", m{"username": "abc", "password": "påß \x00\t🔑"}, 201, ""},
+		{"e-mail address as the user name", m{"email": "a.b@example.test", "password": "12345678"}, 201, ""},
+		{"null counts as absent", m{"username": "abc", "password": "12345678", "email": nil, "name": nil}, 201, ""},
+		{"no name", m{"password": "12345678"}, 422, "username"},
+		{"empty name", m{"username": "", "password": "12345678"}, 422, "username"},
+		{"short name", m{"username": "ab", "password": "12345678"}, 422, "username"},
+		{"long name", m{"username": strings.Repeat("u", 65), "password": "12345678"}, 422, "username"},
+		{"space in a name", m{"username": "a b", "password": "12345678"}, 422, "username"},
+		{"letter beyond ASCII", m{"username": "zoë", "password": "12345678"}, 422, "username"},
+		{"name is a number", m{"username": 12345, "password": "12345678"}, 422, "username"},
+		{"no password", m{"username": "abc"}, 422, "password"},
+		{"short password", m{"username": "abc", "password": "1234567"}, 422, "password"},
+		{"long password", m{"username": "abc", "password": strings.Repeat("p", 257)}, 422, "password"},
+		{"bad e-mail address", m{"username": "abc", "password": "12345678", "email": "nobody"}, 422, "email"},
+		{"e-mail address with a name", m{"username": "abc", "password": "12345678", "email": "N <n@example.test>"}, 422, "email"},
+		{"long own name", m{"username": "abc", "password": "12345678", "name": strings.Repeat("n", 257)}, 422, "name"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			h := newTestHub(t)
+			a := h.post(registerPath, row.body)
+			if row.status == 201 {
+				h.me(a.want(201).pair().access).want(200)
+				return
+			}
+			faults := a.want(422, "invalid_field").json()["errors"].([]any)
+			if got := faults[0].(map[string]any)["field"]; len(faults) != 1 || got != row.field {
+				t.Errorf("faults %v, want one in %s", faults, row.field)
+			}
+		})
+	}
+}
+
+func TestNamesAreUniqueWithoutRegardToCase(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	h.post(registerPath, map[string]any{"username": "Kim", "password": "12345678", "email": "Kim@example.test"}).want(201)
+
+	h.post(registerPath, map[string]any{"username": "kIM", "password": "12345678"}).want(409, "username_taken")
+	h.post(registerPath, map[string]any{"username": "lee", "password": "12345678", "email": "kim@EXAMPLE.test"}).want(409, "email_taken")
+	h.post(registerPath, map[string]any{"username": "DEMO", "password": "12345678"}).want(409, "username_taken")
+	h.post(loginPath, map[string]any{"username": "KIM", "password": "12345678"}).want(200)
+	h.post(loginPath, map[string]any{"email": "KIM@example.test", "password": "12345678"}).want(200)
+}
+
+func TestOneOfManyRegistersAName(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for range 16 {
+		wg.Go(func() {
+			a := h.post(registerPath, map[string]any{"username": "race", "password": "12345678"})
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	wg.Wait()
+	if statuses[201] != 1 || statuses[409] != 15 {
+		t.Errorf("statuses %v", statuses)
+	}
+}
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	const good = `{"username":"demo","password":"demo-password"}`
+	for _, row := range []struct {
+		name, contentType, body string
+		status                  int
+		code                    string
+	}{
+		{"JSON", "application/json", good, 200, ""},
+		{"JSON with a charset", "Application/JSON; charset=utf-8", good, 200, ""},
+		{"JSON and white space", "application/json", " \n" + good + " \r\n", 200, ""},
+		{"form", "application/x-www-form-urlencoded", "username=demo&password=demo-password&remember=on", 200, ""},
+		{"form of the first value", "application/x-www-form-urlencoded", "username=demo&password=demo-password&password=x", 200, ""},
+		{"no type", "", good, 415, "unsupported_media_type"},
+		{"text", "text/plain", good, 415, "unsupported_media_type"},
+		{"multipart", "multipart/form-data; boundary=x", "--x--", 415, "unsupported_media_type"},
+		{"nonsense type", ";;;", good, 415, "unsupported_media_type"},
+		{"empty JSON", "application/json", "", 400, "malformed_body"},
+		{"cut JSON", "application/json", good[:20], 400, "malformed_body"},
+		{"array", "application/json", "[" + good + "]", 400, "malformed_body"},
+		{"null", "application/json", "null", 400, "malformed_body"},
+		{"string", "application/json", `"demo"`, 400, "malformed_body"},
+		{"trailing data", "application/json", good + "{}", 400, "malformed_body"},
+		{"trailing brace", "application/json", good + "}", 400, "malformed_body"},
+		{"invalid UTF-8", "application/json", "{\"username\":\"\xff\"}", 400, "malformed_body"},
+		{"invalid UTF-8 in a form", "application/x-www-form-urlencoded", "username=%ff&password=x", 400, "malformed_body"},
+		{"bad escape in a form", "application/x-www-form-urlencoded", "username=%zz", 400, "malformed_body"},
+		{"empty form", "application/x-www-form-urlencoded", "", 422, "invalid_field"},
+		{"empty object", "application/json", "{}", 422, "invalid_field"},
+		{"object for a string", "application/json", `{"username":{},"password":"x"}`, 422, "invalid_field"},
+		{"64 KiB", "application/json", good + strings.Repeat(" ", 64<<10-len(good)), 200, ""},
+		{"a byte more", "application/json", good + strings.Repeat(" ", 64<<10-len(good)+1), 413, "body_too_large"},
+		{"deep nesting", "application/json", `{"x":` + strings.Repeat("[", 30_000), 400, "malformed_body"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var options []string
+			if row.contentType != "" {
+				options = []string{"Content-Type", row.contentType}
+			}
+			a := h.post(loginPath, row.body, options...).want(row.status)
+			if row.code != "" {
+				a.want(row.status, row.code)
+			}
+		})
+	}
+}
+
+func TestWhatTheAddressSaysIsNotRead(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	p := h.login("demo")
+
+	h.post(loginPath+"?username=demo&password=demo-password", "", formType...).want(422, "invalid_field")
+	h.get("/api/authentication/me?access_token="+p.access).want(401, "token_missing")
+	h.post(refreshPath+"?refresh_token="+p.refresh, nil).want(401, "token_missing")
+}
+
+func TestLoginTellsWrongPasswordAndUnknownUserTheSame(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+
+	wrong := h.post(loginPath, map[string]any{"username": "demo", "password": "x"}).want(401, "invalid_credentials")
+	unknown := h.post(loginPath, map[string]any{"username": "nobody", "password": "x"}).want(401, "invalid_credentials")
+	disabled := h.post(loginPath, map[string]any{"username": "disabled", "password": "x"}).want(401, "invalid_credentials")
+	h.post(loginPath, map[string]any{"username": "disabled", "password": "disabled-password"}).want(403, "account_disabled")
+
+	if string(wrong.body) != string(unknown.body) || string(wrong.body) != string(disabled.body) {
+		t.Errorf("the answers differ:\n%s%s%s", wrong.body, unknown.body, disabled.body)
+	}
+}
+
+func TestLifetimesToOrder(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	order := func(access, refresh string) *answer {
+		return h.post(loginPath, `{"username":"demo","password":"demo-password","expires_in":`+access+`,"refresh_expires_in":`+refresh+`}`, "Content-Type", "application/json")
+	}
+
+	body := order("0.25", "1.5").want(200).json()
+	if body["expires_in"] != 0.25 || body["refresh_expires_in"] != 1.5 {
+		t.Errorf("%v %v", body["expires_in"], body["refresh_expires_in"])
+	}
+	order("900", "604800").want(200)
+	h.post(loginPath, "username=demo&password=demo-password&expires_in=5", formType...).want(200)
+	for _, bad := range []string{"0", "-1", "900.001", "1e999", `"NaN"`, `"Inf"`, `"5s"`, "true", "[5]"} {
+		order(bad, "1").want(422, "invalid_field")
+		if bad != "900.001" { // longer than an access token may live, not than a refresh token
+			order("1", bad).want(422, "invalid_field")
+		}
+	}
+}
+
+func TestAccessTokenExpiresToTheMillisecond(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	p := h.post(loginPath, map[string]any{"username": "demo", "password": "demo-password", "expires_in": 2.5}).want(200).pair()
+
+	h.clock.advance(2499 * time.Millisecond)
+	h.me(p.access).want(200)
+	h.clock.advance(time.Millisecond) // RFC 7519 section 4.1.4: on or after
+	h.me(p.access).want(401, "token_expired")
+
+	body := h.refreshWith(p.refresh).want(200)
+	if got := body.json()["expires_in"]; got != 2.5 {
+		t.Errorf("the session keeps its lifetimes; expires_in is %v", got)
+	}
+	h.me(body.pair().access).want(200)
+}
+
+func TestRefreshRotates(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	first := h.login("demo")
+
+	second := h.refreshWith(first.refresh).want(200).pair()
+	third := h.post(refreshPath, nil, bearerOf(second.refresh)...).want(200).pair()
+	fourth := h.post(refreshPath, "refreshToken="+third.refresh, formType...).want(200).pair()
+	// The body's token counts where the header carries the access token, as it does in many clients.
+	fifth := h.post(refreshPath, map[string]string{"refresh_token": fourth.refresh}, bearerOf(fourth.access)...).want(200).pair()
+
+	for _, p := range []pair{first, second, third, fourth, fifth} {
+		h.me(p.access).want(200) // rotation spends refresh tokens only
+	}
+	if payload(t, fifth.refresh)["gen"] != 4.0 {
+		t.Errorf("gen %v", payload(t, fifth.refresh)["gen"])
+	}
+}
+
+func TestReuseOfASpentRefreshTokenEndsTheSession(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	other := h.login("demo")
+	first := h.login("demo")
+	second := h.refreshWith(first.refresh).want(200).pair()
+
+	h.refreshWith(first.refresh).want(401, "token_reused")
+
+	h.me(first.access).want(401, "token_revoked")
+	h.me(second.access).want(401, "token_revoked")
+	h.refreshWith(second.refresh).want(401, "token_revoked")
+	h.refreshWith(first.refresh).want(401, "token_revoked")
+	h.me(other.access).want(200)
+}
+
+func TestOneOfManyRefreshesWins(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	p := h.login("demo")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[string]int{}
+	for range 8 {
+		wg.Go(func() {
+			a := h.refreshWith(p.refresh)
+			mu.Lock()
+			defer mu.Unlock()
+			codes[fmt.Sprint(a.status, a.str("code"))]++
+		})
+	}
+	wg.Wait()
+	if codes["200"] != 1 || codes["401token_reused"] != 1 || codes["401token_revoked"] != 6 {
+		t.Errorf("%v", codes)
+	}
+}
+
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	for _, row := range []struct {
+		name  string
+		token func(pair) string
+	}{
+		{"with the access token", func(p pair) string { return p.access }},
+		{"with the refresh token", func(p pair) string { return p.refresh }},
+	} {
+		p := h.login("demo")
+		if a := h.post(logoutPath, nil, bearerOf(row.token(p))...).want(204); len(a.body) > 0 {
+			t.Errorf("%s: body %q", row.name, a.body)
+		}
+		h.me(p.access).want(401, "token_revoked")
+		h.refreshWith(p.refresh).want(401, "token_revoked")
+		h.post(logoutPath, nil, bearerOf(row.token(p))...).want(204) // twice is no error
+	}
+
+	late := h.login("demo")
+	h.clock.advance(16 * time.Minute)
+	h.post(logoutPath, nil, bearerOf(late.access)...).want(204)
+	h.refreshWith(late.refresh).want(401, "token_revoked")
+	h.post(logoutPath, nil, bearerOf(late.access+"x")...).want(401, "token_malformed")
+	h.post(logoutPath, nil).want(401, "token_missing")
+}
+
+func TestLogoutOfAllSessions(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	one, two, foreign := h.login("demo"), h.login("demo"), h.login("admin")
+
+	h.post(logoutPath+"?all=perhaps", nil, bearerOf(one.access)...).want(422, "invalid_field")
+	h.post(logoutPath+"?all=true", nil, bearerOf(one.access)...).want(204)
+
+	h.me(one.access).want(401, "token_revoked")
+	h.me(two.access).want(401, "token_revoked")
+	h.me(foreign.access).want(200)
+	after := h.login("demo")
+	h.post(logoutPath+"?all=true", nil, bearerOf(one.access)...).want(204) // its session has no say any more
+	h.me(after.access).want(200)
+}
+
+func TestBearer(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	p := h.login("demo")
+	for _, row := range []struct {
+		name, header string
+		status       int
+		code         string
+	}{
+		{"scheme in any case", "bEARER " + p.access, 200, ""},
+		{"two spaces", "Bearer  " + p.access, 200, ""},
+		{"other scheme", "Basic ZGVtbzpkZW1v", 401, "token_missing"},
+		{"no token", "Bearer", 401, "token_malformed"},
+		{"no scheme", p.access, 401, "token_missing"},
+		{"refresh token", "Bearer " + p.refresh, 401, "token_wrong_type"},
+		{"two tokens", "Bearer " + p.access + " " + p.access, 401, "token_malformed"},
+	} {
+		a := h.get("/api/authentication/me", "Authorization", row.header).want(row.status)
+		if row.code != "" {
+			a.want(row.status, row.code)
+		}
+	}
+	h.get("/api/authentication/me").want(401, "token_missing")
+	h.get("/api/authentication/me", "Authorization", "Bearer "+p.access, "Authorization", "Bearer "+p.access).want(401, "token_malformed")
+	h.refreshWith(p.access).want(401, "token_wrong_type")
+
+	// RFC 6750 section 3.1: no error code for a request without a token.
+	if got := h.get("/api/authentication/me").header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
+		t.Errorf("challenge %q", got)
+	}
+	if got := h.me("x").header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `Bearer realm="authhub", error="invalid_token", error_description="`) {
+		t.Errorf("challenge %q", got)
+	}
+}
+
+func TestTokensOfAnotherHubAreMalformed(t *testing.T) {
+	t.Parallel()
+	one, two := newTestHub(t), newTestHub(t)
+	signer, err := newSigner([]byte("another secret of more than thirty-two bytes"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.signer = signer
+
+	one.me(two.login("demo").access).want(401, "token_malformed")
+}
+
+func TestAtMostAThousandSessionsAUser(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	oldest := h.login("demo")
+	second := h.login("demo")
+	for range maxSessionsPerUser - 2 {
+		h.login("demo")
+	}
+	h.me(oldest.access).want(200)
+
+	h.login("demo")
+
+	h.me(oldest.access).want(401, "token_revoked")
+	h.me(second.access).want(200)
+}
+
+func TestExpiredSessionsMakeRoomFirst(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	kept := h.login("demo")
+	h.post(loginPath, map[string]any{"username": "demo", "password": "demo-password", "expires_in": 1, "refresh_expires_in": 1}).want(200)
+	for range maxSessionsPerUser - 2 {
+		h.login("demo")
+	}
+	h.clock.advance(2 * time.Second)
+
+	h.login("demo")
+
+	h.me(kept.access).want(200)
+}
+
+func TestThrottling(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	attempt := func(name, password string) *answer {
+		return h.post(loginPath, map[string]any{"username": name, "password": password})
+	}
+	for range 10 {
+		attempt("demo", "wrong").want(401, "invalid_credentials")
+		h.clock.advance(time.Second)
+	}
+
+	refused := attempt("Demo", "demo-password").want(429, "too_many_attempts")
+
+	if got := refused.header.Get("Retry-After"); got != "50" {
+		t.Errorf("Retry-After %q", got)
+	}
+	attempt("admin", "admin-password").want(200)
+	h.remote = "127.0.0.2:40000"
+	attempt("demo", "demo-password").want(200)
+	h.remote = "127.0.0.1:40001"
+	attempt("demo", "demo-password").want(429, "too_many_attempts")
+	h.clock.advance(50 * time.Second)
+	attempt("demo", "demo-password").want(200)
+}
+
+func TestUsersOfAFile(t *testing.T) {
+	t.Parallel()
+	hash := passwordHash{rounds: 10, salt: make([]byte, 16)}
+	hash.hash, _ = newHasher(10).derive(t.Context(), "secret of kim", hash.salt, hash.rounds)
+	file := writeFile(t, "users.json", `[
+		{"id":"u-1","username":"kim","password_hash":"`+hash.String()+`","role":"admin"},
+		{"username":"lee","password":"lee-password","email":"lee@example.test","created_at":"2025-01-02T03:04:05Z"}]`)
+	h := newTestHub(t, "-ephemeral", "-users", file)
+
+	kim := h.post(loginPath, map[string]any{"username": "kim", "password": "secret of kim"}).want(200).json()["user"].(map[string]any)
+	lee := h.post(loginPath, map[string]any{"email": "lee@example.test", "password": "lee-password"}).want(200).json()["user"].(map[string]any)
+	h.post(loginPath, map[string]any{"username": "demo", "password": "demo-password"}).want(401, "invalid_credentials")
+
+	if kim["id"] != "u-1" || kim["role"] != "admin" || lee["id"] != "user-lee" || lee["created_at"] != "2025-01-02T03:04:05.000Z" {
+		t.Errorf("%v %v", kim, lee)
+	}
+	for name, bad := range map[string]string{
+		"no array":       `{}`,
+		"unknown member": `[{"username":"kim","pasword":"x"}]`,
+		"no password":    `[{"username":"kim"}]`,
+		"two passwords":  `[{"username":"kim","password":"x","password_hash":"` + hash.String() + `"}]`,
+		"bad hash":       `[{"username":"kim","password_hash":"$2b$10$abc"}]`,
+		"bad role":       `[{"username":"kim","password":"x","role":"root"}]`,
+		"same name":      `[{"username":"kim","password":"x"},{"id":"u-2","username":"KIM","password":"x"}]`,
+		"same id":        `[{"id":"u-2","username":"kim","password":"x"},{"id":"u-2","username":"lee","password":"x"}]`,
+		"trailing":       `[] []`,
+	} {
+		o, err := parseFlags([]string{"-ephemeral", "-users", writeFile(t, "bad.json", bad)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := openHub(o, testLog(t)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestAStateThatOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	dir, clock := t.TempDir(), newTestClock()
+	h, stop := openTestHub(t, clock, "-dir", dir)
+	kim := h.post(registerPath, map[string]any{"username": "kim", "password": "12345678"}).want(201).pair()
+	spent := h.login("demo")
+	current := h.refreshWith(spent.refresh).want(200).pair()
+	gone := h.login("demo")
+	h.post(logoutPath, nil, bearerOf(gone.access)...).want(204)
+	stolen := h.login("demo")
+	h.refreshWith(stolen.refresh).want(200)
+	h.refreshWith(stolen.refresh).want(401, "token_reused")
+	stop()
+
+	h, stop = openTestHub(t, clock, "-dir", dir)
+	defer stop()
+	h.me(kim.access).want(200)
+	h.post(loginPath, map[string]any{"username": "kim", "password": "12345678"}).want(200)
+	h.me(current.access).want(200)
+	h.me(gone.access).want(401, "token_revoked")
+	h.refreshWith(gone.refresh).want(401, "token_revoked")
+	h.me(stolen.access).want(401, "token_revoked")
+	h.refreshWith(spent.refresh).want(401, "token_reused")
+	h.refreshWith(current.refresh).want(401, "token_revoked")
+}
+
+func TestPasswordsAtRest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h, stop := openTestHub(t, newTestClock(), "-dir", dir)
+	h.post(registerPath, map[string]any{"username": "kim", "password": "correct horse"}).want(201)
+	hash := h.store.userNamed("kim").Credential.hash
+	stop()
+
+	journal := readFile(t, dir+"/journal")
+	if strings.Contains(journal, "correct horse") || !strings.Contains(journal, "$pbkdf2-sha256$i=600000$") {
+		t.Errorf("journal:\n%s", journal)
+	}
+	parsed, err := parseHash(hash.String())
+	if err != nil || parsed.String() != hash.String() || len(parsed.salt) != 16 {
+		t.Errorf("%v %v", parsed, err)
+	}
+}
+
+// TestEachRefusalHasItsShape goes once through RFC 9457's members.
+func TestEachRefusalHasItsShape(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	a := h.post(registerPath, map[string]any{"username": "x", "password": "y"}).want(422, "invalid_field")
+	body := a.json()
+	if body["title"] != http.StatusText(422) || body["status"] != 422.0 || body["detail"] == "" {
+		t.Errorf("%v", body)
+	}
+	if faults := body["errors"].([]any); len(faults) != 2 {
+		t.Errorf("faults %v", faults)
+	}
+}
