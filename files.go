@@ -80,7 +80,7 @@ func openOutput(path string) (*output, error) {
 	if _, err := f.open(); err != nil {
 		return nil, err
 	}
-	return f, f.recover()
+	return f, errors.Join(f.recover(), f.dropUploads())
 }
 
 // temporaryOutput returns a folder that comes into being when first written to and goes with close.
@@ -121,20 +121,23 @@ func (f *output) close() error {
 	return err
 }
 
-// recover finishes or undoes what a crash has left, and drops uploads nobody waits for any more.
+// recover finishes or undoes what a crash, or a publish that failed, has left.
 func (f *output) recover() error {
-	entries, err := fs.ReadDir(f.root.FS(), ".")
-	if err != nil {
+	if err := f.root.RemoveAll(stagingName); err != nil {
 		return err
 	}
+	return f.rollForward()
+}
+
+// dropUploads removes the bodies that runs before a crash had still to read.
+func (f *output) dropUploads() error {
+	entries, err := fs.ReadDir(f.root.FS(), ".")
 	for _, entry := range entries {
-		if entry.Name() == stagingName || strings.HasPrefix(entry.Name(), uploadName) {
-			if err := f.root.RemoveAll(entry.Name()); err != nil {
-				return err
-			}
+		if strings.HasPrefix(entry.Name(), uploadName) {
+			err = errors.Join(err, f.root.Remove(entry.Name()))
 		}
 	}
-	return f.rollForward()
+	return err
 }
 
 // publish writes the three files with write and puts them in the place of those that stand, dated modified.

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -158,9 +157,11 @@ func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := answerFor(err)
-	var known *httpError
-	if e.Status >= 500 && !errors.As(err, &known) {
+	switch e.Code {
+	case "internal":
 		h.log.Error(e.Code, "operation", r.Pattern, "cause", err)
+	case "store_unavailable", "disk_full":
+		h.log.Warn(e.Code, "operation", r.Pattern, "cause", err)
 	}
 	writeError(w, e)
 }

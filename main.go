@@ -422,11 +422,14 @@ func (h *Hub) runOnce(ctx context.Context) error {
 }
 
 func (h *Hub) logRun(r *run, err error) {
-	if err != nil {
+	switch {
+	case err == nil:
+		h.log.Info("run succeeded", "id", r.id, "source", r.input.name, "accepted", r.screens.Accepted, "rows", r.screens.Rows)
+	case runError(err).Code == "internal":
 		h.log.Error("run failed", "id", r.id, "source", r.input.name, "cause", err)
-		return
+	default:
+		h.log.Warn("run failed", "id", r.id, "source", r.input.name, "cause", err)
 	}
-	h.log.Info("run succeeded", "id", r.id, "source", r.input.name, "accepted", r.screens.Accepted, "rows", r.screens.Rows)
 }
 
 // announce tells the world that the hub listens: one line on stdout, the same in the ready file, and a welcome.
