@@ -52,19 +52,24 @@ func TestCompactionIsWorthIt(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
-		file []byte // to which one dead record is added
-		want int    // compactions
+		file []byte
+		add  int // dead records, one by one
+		want int // compactions
 	}{
-		{"too small", journalBytes(mostlyDead(minCompaction - 2)...), 0},
-		{"just large enough", journalBytes(mostlyDead(minCompaction - 1)...), 1},
-		{"half dead", journalBytes(halfDead(1000)...), 0},
-		{"more than half dead", journalBytes(halfDead(1001)...), 1},
+		{"too small", journalBytes(mostlyDead(minCompaction - 2)...), 1, 0},
+		{"just large enough", journalBytes(mostlyDead(minCompaction - 1)...), 1, 1},
+		{"grown again, not enough", journalBytes(mostlyDead(minCompaction - 1)...), minCompaction - 10, 1},
+		{"grown again", journalBytes(mostlyDead(minCompaction - 1)...), minCompaction - 9, 2},
+		{"half dead", journalBytes(halfDead(1000)...), 1, 0},
+		{"more than half dead", journalBytes(halfDead(1000)...), 2, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			d := newMemDisk("journal", row.file)
 			j, l := mustOpen(t, d, "journal")
-			mustCommit(t, l.put(j, "key0=again"))
+			for range row.add {
+				mustCommit(t, l.put(j, "key0=again"))
+			}
 			j.close()
 			if n := d.count("rename"); n != row.want {
 				t.Errorf("%d compactions, want %d", n, row.want)
@@ -95,7 +100,7 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 			// The second write and sync are the compaction's. The fault lets through what follows, as do those of a disk that is almost full.
 			var mu sync.Mutex
 			seen := 0
-			atOnce := make(chan *commit, 1)
+			atOnce, behind := make(chan *commit, 1), make(chan *commit, 1)
 			d.setFault(func(o string) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -106,6 +111,7 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 					seen++
 				}
 				if o == op && seen == map[string]int{"open folder": 1, "create": 1, "write": 2, "sync": 2}[op] {
+					behind <- l.put(j, "behind=1") // comes after the snapshot, but for the first two
 					return syscall.ENOSPC
 				}
 				return nil
@@ -117,6 +123,7 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 			if op != "open folder" {
 				mustCommit(t, <-atOnce)
 			}
+			mustCommit(t, <-behind)
 			if err := j.close(); err != nil {
 				t.Fatal(err)
 			}
@@ -213,6 +220,25 @@ func TestCompactionFailsForGood(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFailureAfterCompaction: what the failure takes back is taken back from the new journal.
+func TestFailureAfterCompaction(t *testing.T) {
+	t.Parallel()
+	d := newMemDisk("journal", journalBytes(mostlyDead(minCompaction)...))
+	j, l := mustOpen(t, d, "journal")
+	mustCommit(t, l.put(j, "a=1"))
+	mustCommit(t, l.put(j, "b=1")) // after the compaction
+	d.setFault(failOnly(0, syscall.ENOSPC))
+	if err := l.put(j, "c=1").wait(t.Context()); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	j.close()
+	_, again := mustOpen(t, d, "journal")
+	delete(l.live, "c")
+	if !maps.Equal(again.live, l.live) {
+		t.Errorf("live: %v", again.live)
 	}
 }
 

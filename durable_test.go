@@ -14,7 +14,7 @@ import (
 
 func TestReplaceFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "[secret]*")
+	path := filepath.Join(t.TempDir(), "[secret]")
 	for _, content := range []string{"old", "new", ""} {
 		if err := replaceFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -24,9 +24,8 @@ func TestReplaceFile(t *testing.T) {
 			t.Fatalf("content %q, error %v, want %q", got, err, content)
 		}
 	}
-	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
-		t.Errorf("mode %v, error %v", info.Mode(), err)
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("%v, error %v", info, err)
 	}
 	if names, _ := (osDisk{}).list(filepath.Dir(path)); len(names) != 1 {
 		t.Errorf("files left: %v", names)

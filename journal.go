@@ -11,7 +11,7 @@ package main
 // line's 16 digits followed by the payload; for the first line, of 16 digits '0' followed by the payload. A line has 1 MiB at most,
 // its end included. The first line is the header, whose payload is
 //
-//	"authhub-journal 1 " and 26 letters and digits from a random source
+//	"authhub-journal 1 " and letters and digits from a random source
 //
 // where 1 is the version of the format. Every further line is one record, in the order of the calls of append. Because each checksum
 // depends on all lines before it, a line that is changed, left out, doubled, moved or taken from another journal is found. The
@@ -117,7 +117,7 @@ func openJournalOn(d disk, path string, state journaled, log *slog.Logger) (*jou
 		path: path, disk: d, state: state, log: log, file: f, chain: newChain(), compactAt: minCompaction,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	if err := j.recover(); err != nil {
+	if err := j.restore(); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -129,9 +129,9 @@ func newHeader() []byte {
 	return []byte(journalMagic + journalVersion + rand.Text())
 }
 
-// recover replays the file, cuts an incomplete last line off and makes durable what it has read: a process that was killed
+// restore replays the file, cuts an incomplete last line off and makes durable what it has read: a process that was killed
 // between its write and its sync, or between its rename and its sync, leaves what only the operating system's memory holds.
-func (j *journal) recover() error {
+func (j *journal) restore() error {
 	tail, err := j.replay()
 	if err != nil {
 		return err
