@@ -173,11 +173,11 @@ func TestCompactionNeverLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 5000 {
+	for i := range 3000 {
 		mustCommit(t, l.put(j, fmt.Sprint("key", i, "=1")))
 	}
 	j.close()
-	if n := d.count("rename"); n > 5 {
+	if n := d.count("rename"); n > 3 {
 		t.Errorf("%d compactions", n)
 	}
 }
