@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	header    = "time,station,ph"
+	csvHeader = "time,station,ph"
 	maxRecord = 64 << 10
 )
 
@@ -63,7 +63,7 @@ func (r *recordReader) readHeader() error {
 		return err
 	}
 	if err == io.EOF || string(rec.time) != "time" || string(rec.station) != "station" || string(rec.ph) != "ph" {
-		return fmt.Errorf("%w: the first line has to be %q", errUnusable, header)
+		return fmt.Errorf("%w: the first line has to be %q", errUnusable, csvHeader)
 	}
 	return nil
 }

@@ -187,10 +187,10 @@ func parseOffset(b []byte) (seconds int64, ok bool) {
 }
 
 // hugePH stands for every number too large to matter, in thousandths.
-const hugePH = 1_000_000_000
+const hugePH = 100_000_000 // ten times as much still fits 32 bits
 
 // parsePH returns a decimal number in thousandths, rounded half up on its decimal digits, so that 7.0005 is 7001 although the nearest binary
-// fraction lies below it. Numbers of a million and more come out as a million. The grammar is
+// fraction lies below it. Numbers of 100,000 and more come out as 100,000. The grammar is
 // [+-]? ( digits [ "." digits* ] | "." digits ) ( [eE] [+-]? digits )?
 func parsePH(s []byte) (milli int, ok bool) {
 	if milli, ok := parseShortPH(s); ok {
@@ -244,7 +244,7 @@ func parseShortPH(s []byte) (milli int, ok bool) {
 	return milli, true
 }
 
-// parseExponent returns 0 for no exponent at all. An exponent beyond a thousand million counts as that.
+// parseExponent returns 0 for no exponent at all. An exponent beyond a hundred million counts as that.
 func parseExponent(s []byte) (exponent int, ok bool) {
 	if len(s) == 0 {
 		return 0, true
@@ -264,7 +264,7 @@ func parseExponent(s []byte) (exponent int, ok bool) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		exponent = min(exponent*10+int(c-'0'), 1_000_000_000)
+		exponent = min(exponent*10+int(c-'0'), 100_000_000)
 	}
 	return sign * exponent, len(s) > 0
 }
