@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// resultFiles are the three result files, decoded.
-type resultFiles struct {
+// decodedFiles are the three result files, decoded.
+type decodedFiles struct {
 	Barrier struct {
 		Stations []struct {
 			Station string
@@ -78,7 +78,7 @@ func writeAll(t testing.TB, res *results) (barrier, impact, alerts []byte) {
 	return out[0].Bytes(), out[1].Bytes(), out[2].Bytes()
 }
 
-func computed(t testing.TB, in string, p parameters) (got resultFiles) {
+func computed(t testing.TB, in string, p parameters) (got decodedFiles) {
 	t.Helper()
 	res, err := compute(t.Context(), strings.NewReader(in), p, nil)
 	if err != nil {
@@ -225,7 +225,7 @@ func TestAlerts(t *testing.T) {
 }
 
 // alertLines shows alerts as TestAlerts does.
-func alertLines(f resultFiles) string {
+func alertLines(f decodedFiles) string {
 	var lines []string
 	for _, a := range f.Alerts.Alerts {
 		line := fmt.Sprintf("%s %s-%s %d", a.Kind, a.Start[11:16], a.End[11:16], a.Readings)

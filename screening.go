@@ -10,8 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-//go:generate sh -c "go run ./internal/readings > data/readings.csv"
-
 // errUnusable is wrapped, with a sentence for people, by every error that says the input as a whole cannot be computed with.
 var errUnusable = errors.New("unusable readings")
 
