@@ -72,8 +72,9 @@ func compute(ctx context.Context, r io.Reader, p parameters, progress func(bytes
 
 // station is what one station's readings have come to so far. Times are seconds of the Unix epoch, pH thousandths.
 type station struct {
-	name string
-	next *station // of the record that followed this station's latest one: in most inputs, of the one that will
+	name   string
+	quoted []byte   // the name as a JSON string, once all readings are in
+	next   *station // of the record that followed this station's latest one: in most inputs, of the one that will
 
 	first, last int64
 	lastPH      int
@@ -303,6 +304,7 @@ type alert struct {
 func (c *computation) finish() {
 	slices.SortFunc(c.stations, func(a, b *station) int { return strings.Compare(a.name, b.name) })
 	for _, st := range c.stations {
+		st.quoted = appendEncoded(nil, st.name)
 		c.closeBucket(st)
 		silent := c.newest-st.last > c.maxGap
 		c.endExcursions(st, !silent)

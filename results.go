@@ -37,7 +37,7 @@ func (res *results) writeBarrier(w io.Writer, src source) error {
 		writeLines(out, len(res.stations), func(b []byte, i int) []byte {
 			st := res.stations[i]
 			b = append(b, `{"station":`...)
-			b = appendEncoded(b, st.name)
+			b = append(b, st.quoted...)
 			b = append(b, `,"points":`...)
 			out.Write(b)
 			writeLines(out, len(st.points), func(b []byte, i int) []byte { return st.points[i].appendJSON(b) })
@@ -82,7 +82,7 @@ func (s *screening) appendCounts(b []byte) []byte {
 
 func (st *station) appendJSON(b []byte) []byte {
 	b = append(b, `{"station":`...)
-	b = appendEncoded(b, st.name)
+	b = append(b, st.quoted...)
 	b = append(b, `,"first":`...)
 	b = appendTime(b, st.first)
 	b = append(b, `,"last":`...)
@@ -149,7 +149,7 @@ func (a *alert) appendJSON(b []byte, critical bool) []byte {
 	b = append(b, `{"id":"`...)
 	b = append(b, a.id()...)
 	b = append(b, `","station":`...)
-	b = appendEncoded(b, a.station.name)
+	b = append(b, a.station.quoted...)
 	b = append(b, `,"kind":"`...)
 	b = append(b, a.kind.String()...)
 	b = append(b, `","severity":"`...)
