@@ -526,11 +526,16 @@ func benchmarkInput(minutes int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, csvHeader)
 	rng := rand.New(rand.NewPCG(7, 8))
+	var ph [20]float64
+	for i := range ph {
+		ph[i] = 7.5
+	}
 	at := time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 	for range minutes {
 		stamp := at.Format(time.RFC3339)
-		for station := range 20 {
-			fmt.Fprintf(&b, "%s,st%02d,%.2f\n", stamp, station, 6.4+2.2*rng.Float64())
+		for i := range ph {
+			ph[i] += 0.06*(rng.Float64()-0.5) + 0.001*(7.5-ph[i])
+			fmt.Fprintf(&b, "%s,st%02d,%.2f\n", stamp, i, ph[i])
 		}
 		at = at.Add(time.Minute)
 	}

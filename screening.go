@@ -291,7 +291,7 @@ func roundDigits(mantissa []byte, keep int, negative bool) int {
 	}
 
 	if half > 5 || half == 5 && (!negative || rest > 0) {
-		n++
+		n = min(n+1, hugePH)
 	}
 	if negative {
 		return -n
