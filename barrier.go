@@ -2,10 +2,11 @@ package main
 
 // Phase 2: from the accepted readings, in one pass, what the three files tell (results.go writes them).
 //
-// "Same input, same bytes, on every platform" rules out what a compiler or a library may do differently from machine to machine: fused
-// multiply-adds (the Go specification allows them, except across an explicit conversion) and math.Log, Exp and Pow (assembly on some). So pH is a
-// whole number of thousandths throughout, powers of ten come from a table made with whole-number arithmetic, the logarithm is our own, and what is
-// summed in floating point is summed in the order of the input.
+// "Same input, same bytes, on every platform" rules out what a compiler or a library may do differently from machine to
+// machine: fused multiply-adds (the Go specification allows them, except across an explicit conversion) and math.Log,
+// Exp and Pow (assembly on some). So pH is a whole number of thousandths throughout, powers of ten come from a table
+// made with whole-number arithmetic, the logarithm is our own, and what is summed in floating point is summed in the
+// order of the input.
 
 import (
 	"cmp"
@@ -27,7 +28,8 @@ const (
 	hysteresis = 100    // thousandths: how far back inside ends an excursion
 )
 
-// parameters of a run. Low and High, in thousandths of a pH, hold 0 < Low < High < 14000; Interval is a whole number of seconds.
+// parameters of a run. Low and High, in thousandths of a pH, hold 0 < Low < High < 14000; Interval is a whole number of
+// seconds.
 type parameters struct {
 	Low, High        int
 	Interval, MaxGap time.Duration
@@ -46,9 +48,10 @@ type computation struct {
 	hydrogen []float64
 }
 
-// compute reads a CSV input (screening.go) and computes everything the three files tell. Memory grows with the stations, buckets and alerts, not with
-// the readings. progress, when not nil, is called after each read. An error that is errUnusable comes with results if every row was screened, so that
-// their Screening can be shown; other errors are the context's, or r's own, wrapped.
+// compute reads a CSV input (screening.go) and computes everything the three files tell. Memory grows with the
+// stations, buckets and alerts, not with the readings. progress, when not nil, is called after each read. An error that
+// is errUnusable comes with results if every row was screened, so that their Screening can be shown; other errors are
+// the context's, or r's own, wrapped.
 func compute(ctx context.Context, r io.Reader, p parameters, progress func(bytesRead int64)) (*results, error) {
 	c := &computation{
 		results:  &results{p: p, Screening: screening{FirstRejected: []rejection{}}},
@@ -101,7 +104,8 @@ type outside struct {
 	dose    int64 // thousandths of a pH times seconds
 }
 
-// lookUp returns the station of that name, or nil. Stations tend to come in the same turn again and again, which saves the map most of its work.
+// lookUp returns the station of that name, or nil. Stations tend to come in the same turn again and again, which saves
+// the map most of its work.
 func (c *computation) lookUp(name []byte) *station {
 	st := c.previous.next
 	if st == nil || st.name != string(name) {
@@ -197,8 +201,8 @@ func newBucket(at, interval int64) bucket {
 	return bucket{start: start, end: start + interval, min: math.MaxInt, max: math.MinInt, phi: math.Inf(-1)}
 }
 
-// point is a finished bucket as barrier_phi_phase2.json shows it, kept small because there may be millions: pH in thousandths, phi in ten thousandths
-// (of no meaning when outside > 0).
+// point is a finished bucket as barrier_phi_phase2.json shows it, kept small because there may be millions: pH in
+// thousandths, phi in ten thousandths (of no meaning when outside > 0).
 type point struct {
 	start             int64
 	readings, outside int32
@@ -220,7 +224,8 @@ func (c *computation) closeBucket(st *station) {
 	st.points = append(st.points, p)
 }
 
-// excursion follows one station beyond one limit. (Near both limits of a narrow band a station can be in both excursions at once.)
+// excursion follows one station beyond one limit. (Near both limits of a narrow band a station can be in both
+// excursions at once.)
 type excursion struct {
 	open     bool
 	start    int64
@@ -288,7 +293,8 @@ const (
 	kindLow
 )
 
-// alert is one entry of alertesph.json. Its readings go from the one that opened it up to, not counting, the one that closed it; a gap has none.
+// alert is one entry of alertesph.json. Its readings go from the one that opened it up to, not counting, the one that
+// closed it; a gap has none.
 type alert struct {
 	station    *station
 	start, end int64
@@ -299,8 +305,9 @@ type alert struct {
 	open       bool
 }
 
-// finish ends what is still under way and puts stations and alerts in their order. A station that has been silent for more than the largest gap before
-// the newest reading of any has an open gap; its excursion ended at its last reading, as before any gap.
+// finish ends what is still under way and puts stations and alerts in their order. A station that has been silent for
+// more than the largest gap before the newest reading of any has an open gap; its excursion ended at its last reading,
+// as before any gap.
 func (c *computation) finish() {
 	slices.SortFunc(c.stations, func(a, b *station) int { return strings.Compare(a.name, b.name) })
 	for _, st := range c.stations {
@@ -332,8 +339,8 @@ func (p parameters) critical(a *alert) bool {
 	return false
 }
 
-// distribution keeps what nearest-rank quantiles of pH to 0.01 need: the first values as they are, later a count for each. So a station of few readings
-// is small, and one of many has a bound.
+// distribution keeps what nearest-rank quantiles of pH to 0.01 need: the first values as they are, later a count for
+// each. So a station of few readings is small, and one of many has a bound.
 type distribution struct {
 	values []uint16 // hundredths of a pH
 	counts []int64  // by hundredths; nil until values are too many
@@ -371,8 +378,8 @@ func (d *distribution) nearestRank(n, percent int64) int64 {
 	return value * 10
 }
 
-// hydrogenTable returns 10^-pH for each thousandth of a pH up to 14: the powers of one constant, in 160-bit arithmetic, so that the error of 14,000
-// products stays far below what a float64 shows.
+// hydrogenTable returns 10^-pH for each thousandth of a pH up to 14: the powers of one constant, in 160-bit arithmetic,
+// so that the error of 14,000 products stays far below what a float64 shows.
 var hydrogenTable = sync.OnceValue(func() []float64 {
 	const precision = 160
 	ratio, _, err := big.ParseFloat("0.99770006382255331719442194285376231055211861394573154624878230890945", 10, precision, big.ToNearestEven) // 10^-0.001
@@ -388,8 +395,9 @@ var hydrogenTable = sync.OnceValue(func() []float64 {
 	return table
 })
 
-// meanPH returns the pH, to the nearest thousandth, of the mean of n values of 10^-pH that add up to sum. It lies between the smallest and the largest
-// of their pH, so it is searched there: the first ph for which the mean exceeds 10^-(ph+0.0005).
+// meanPH returns the pH, to the nearest thousandth, of the mean of n values of 10^-pH that add up to sum. It lies
+// between the smallest and the largest of their pH, so it is searched there: the first ph for which the mean exceeds
+// 10^-(ph+0.0005).
 func (c *computation) meanPH(sum float64, n int64, least, most int) int {
 	const halfStep = 1.0011519555381688769842 // 10^0.0005
 	mean := sum / float64(n)
@@ -397,8 +405,12 @@ func (c *computation) meanPH(sum float64, n int64, least, most int) int {
 }
 
 // phiTable returns the barrier function of each thousandth of a pH inside [low, high], 0 elsewhere:
-// phi = -ln( 4 * max(pH-low, 0.01) * max(high-pH, 0.01) / (high-low)^2 ), the logarithmic barrier of Boyd and Vandenberghe,
-// Convex Optimization, section 11.2, shifted to 0 in the middle of the band and floored at a probe's resolution.
+//
+//	phi = -ln( 4 * max(pH-low, 0.01) * max(high-pH, 0.01) / (high-low)^2 )
+//
+// This is the logarithmic barrier of Boyd and Vandenberghe, Convex Optimization, section 11.2, shifted to 0 in the
+// middle of the band, the distances floored at a probe's resolution. (Within the floor it falls again towards the limit,
+// and in a band narrower than 0.02 it is negative.)
 func phiTable(low, high int) []float64 {
 	table := make([]float64, scaleEnd+1)
 	for ph := low; ph <= high; ph++ {
@@ -408,8 +420,12 @@ func phiTable(low, high int) []float64 {
 	return table
 }
 
-// ln is the natural logarithm of a positive number, to about 1e-16: with x = m * 2^e and s = (m-1)/(m+1), ln m = 2 (s + s^3/3 + s^5/5 + ...), where m is
-// within the square root of two around 1, so |s| < 0.172 and eleven terms do. Each product is converted explicitly, so none is fused with a sum.
+// ln is the natural logarithm of a positive number, to about 1e-16. With x = m * 2^e and s = (m-1)/(m+1),
+//
+//	ln m = 2 * (s + s^3/3 + s^5/5 + ...)
+//
+// where m is within the square root of two around 1, so |s| < 0.172 and twelve terms do. Each product is converted
+// explicitly, so none is fused with a sum.
 func ln(x float64) float64 {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {

@@ -95,7 +95,8 @@ func computed(t testing.TB, in string, p parameters) (got decodedFiles) {
 	return got
 }
 
-// series is the CSV of one station: pH in the order given, from 10:00 on, a reading every so many minutes; "-" is one left out.
+// series is the CSV of one station: pH in the order given, from 10:00 on, a reading every so many minutes; "-" is one
+// left out.
 func series(station string, minutes int, values string) string {
 	var b strings.Builder
 	at := time.Date(2024, time.May, 1, 10, 0, 0, 0, time.UTC)
@@ -262,7 +263,8 @@ func TestBothExcursionsInANarrowBand(t *testing.T) {
 	t.Parallel()
 	p := hourly
 	p.Low, p.High = 7000, 7050
-	// 7.06 is above the band and not yet 0.1 inside the lower limit, so both are open; 7.11 closes the low one, 6.95 the high one.
+	// 7.06 is above the band and not yet 0.1 inside the lower limit, so both are open; 7.11 closes the low one, 6.95
+	// the high one.
 	want := "low 10:00-11:00 2 6.99@10:00; high 10:30-11:30 2 7.11@11:00; low 11:30-11:30 1 6.95@11:30..."
 	if got := alertLines(computed(t, csvHeader+"\n"+series("a", 30, "6.99 7.06 7.11 6.95"), p)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -282,7 +284,8 @@ func TestAlertsAreSortedByStartStationAndKind(t *testing.T) {
 	}
 }
 
-// TestResultsDoNotDependOn: how readings of different stations are mixed, how the bytes arrive, how lines end, how times and numbers are spelled.
+// TestResultsDoNotDependOn: how readings of different stations are mixed, how the bytes arrive, how lines end, how
+// times and numbers are spelled.
 func TestResultsDoNotDependOn(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))

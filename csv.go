@@ -2,15 +2,17 @@ package main
 
 // The CSV input, cut into records: RFC 4180 with CRLF or LF, UTF-8, a byte order mark allowed.
 //
-// encoding/csv would be the house's choice, but it alone takes twice as long as a whole run does with this reader (BenchmarkEncodingCSV,
-// BenchmarkCompute), has no bound on the length of a record, and after a wrong quote swallows good lines, which the contract wants read.
+// encoding/csv would be the house's choice, but it alone takes twice as long as a whole run does with this reader
+// (BenchmarkEncodingCSV, BenchmarkCompute), has no bound on the length of a record, and after a wrong quote swallows
+// good lines, which the contract wants read.
 //
 // What is decided here, where the contract leaves it open:
-//   - A blank line is a record of one empty field, so it is malformed; a line end after the last record begins no further one.
+//   - A blank line is a record of one empty field, so it is malformed; a line end after the last record begins no
+//     further one.
 //   - One CR before the line end, or before the end of the input, belongs to the line end. Any other CR is data.
-//   - A record has at most 64 KiB, line ends inside quotes included. One that is longer, or whose quoting is wrong (a quote inside an unquoted
-//     field, text after a closing quote, a quote never closed), costs its first line only: it is malformed and reading goes on at the
-//     next line, so that one stray quote cannot swallow good readings.
+//   - A record has at most 64 KiB, line ends inside quotes included. One that is longer, or whose quoting is wrong (a
+//     quote inside an unquoted field, text after a closing quote, a quote never closed), costs its first line only: it
+//     is malformed and reading goes on at the next line, so that one stray quote cannot swallow good readings.
 
 import (
 	"bytes"
@@ -24,8 +26,9 @@ const (
 	maxRecord = 64 << 10
 )
 
-// record is one record of the input; its fields are valid until the next one is read. They are empty when its quoting is wrong or when it does not
-// have three of them. (In a line without quotes, ph holds all that follows the second comma; a further comma is in no number.)
+// record is one record of the input; its fields are valid until the next one is read. They are empty when its quoting
+// is wrong or when it does not have three of them. (In a line without quotes, ph holds all that follows the second
+// comma; a further comma is in no number.)
 type record struct {
 	line              int
 	time, station, ph []byte
@@ -100,7 +103,8 @@ func (r *recordReader) next(rec *record) error {
 	return nil
 }
 
-// nextQuote returns where the next quote stands. Most inputs have none, so they are searched once a buffer and not once a line.
+// nextQuote returns where the next quote stands. Most inputs have none, so they are searched once a buffer and not once
+// a line.
 func (r *recordReader) nextQuote() int {
 	if r.quote < r.pos {
 		r.quote = r.end
@@ -179,8 +183,9 @@ func (rec *record) cut(line []byte) {
 	}
 }
 
-// cutQuoted cuts the record that window begins with (RFC 4180 section 2, rules 5 to 7) and returns its size with the line end, or 0 when its
-// quoting is wrong or it does not end within window. Window is changed only when it does: doubled quotes are made single in place.
+// cutQuoted cuts the record that window begins with (RFC 4180 section 2, rules 5 to 7) and returns its size with the
+// line end, or 0 when its quoting is wrong or it does not end within window. Window is changed only when it does:
+// doubled quotes are made single in place.
 func (rec *record) cutQuoted(window []byte, atEOF bool) (size int) {
 	var fields [3][]byte
 	var doubled [3]bool
@@ -217,8 +222,9 @@ func (rec *record) cutQuoted(window []byte, atEOF bool) (size int) {
 	return size
 }
 
-// quotedField returns the field at pos, quoted or not, whether it holds doubled quotes, and the position after it; -1 when it is never closed.
-// An unquoted field ends before a comma, a line end or a quote (which is then no separator, so the caller refuses it).
+// quotedField returns the field at pos, quoted or not, whether it holds doubled quotes, and the position after it; -1
+// when it is never closed. An unquoted field ends before a comma, a line end or a quote (which is then no separator, so
+// the caller refuses it).
 func quotedField(window []byte, pos int) (field []byte, doubled bool, after int) {
 	if pos == len(window) || window[pos] != '"' {
 		after = pos

@@ -1,7 +1,8 @@
 package main
 
-// The JSON of the three files. Each is one object with a point, station or alert a line, so that it reads in a terminal and shows in a diff what
-// changed. Every number was rounded as a whole number (half up) and is written in its shortest decimal form.
+// The JSON of the three files. Each is one object with a point, station or alert a line, so that it reads in a terminal
+// and shows in a diff what changed. Every number was rounded as a whole number (half up) and is written in its shortest
+// decimal form.
 
 import (
 	"bufio"
@@ -194,7 +195,8 @@ func (res *results) writeFile(w io.Writer, src source, body func(out *bufio.Writ
 	return out.Flush()
 }
 
-// writeLines writes an array with an item a line. appendItem appends item i to b; it may write to out before, and then appends to a new buffer.
+// writeLines writes an array with an item a line. appendItem appends item i to b; it may write to out before, and then
+// appends to a new buffer.
 func writeLines(out *bufio.Writer, n int, appendItem func(b []byte, i int) []byte) {
 	separator := "[\n"
 	for i := range n {
@@ -221,7 +223,8 @@ func (p parameters) appendJSON(b []byte) []byte {
 // MarshalJSON makes the parameters a json.Marshaler.
 func (p parameters) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
 
-// appendDuration appends a duration as time.ParseDuration reads it, without the parts that are zero: "1h", not "1h0m0s".
+// appendDuration appends a duration as time.ParseDuration reads it, without the parts that are zero: "1h", not
+// "1h0m0s".
 func appendDuration(b []byte, d time.Duration) []byte {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -257,7 +260,8 @@ func appendTime(b []byte, sec int64) []byte {
 	return time.Unix(sec, 0).UTC().AppendFormat(b, `"2006-01-02T15:04:05Z"`)
 }
 
-// appendEncoded appends the JSON of a string, or of a struct of strings and numbers, which never fails. No HTML escapes: these files are no script.
+// appendEncoded appends the JSON of a string, or of a struct of strings and numbers, which never fails. No HTML
+// escapes: these files are no script.
 func appendEncoded(b []byte, v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// The numbers are worked out by hand: station a stands for 60 + 30 + 20 minutes (the 90 between are a gap), 20 of them below, 10 at 0.5 and 10 at 0.25.
+// The numbers are worked out by hand: station a stands for 60 + 30 + 20 minutes (the 90 between are a gap), 20 of them
+// below, 10 at 0.5 and 10 at 0.25.
 func TestTheThreeFiles(t *testing.T) {
 	t.Parallel()
 	const in = csvHeader + `

@@ -1,6 +1,7 @@
 package main
 
-// Phase 1: screens every record of the input (csv.go) before phase 2 (barrier.go) computes with it, and knows the grammar of its times and numbers.
+// Phase 1: screens every record of the input (csv.go) before phase 2 (barrier.go) computes with it, and knows the
+// grammar of its times and numbers.
 
 import (
 	"errors"
@@ -10,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// errUnusable is wrapped, with a sentence for people, by every error that says the input as a whole cannot be computed with.
+// errUnusable is wrapped, with a sentence for people, by every error that says the input as a whole cannot be computed
+// with.
 var errUnusable = errors.New("unusable readings")
 
 const (
@@ -19,7 +21,8 @@ const (
 	keptRejected = 10
 )
 
-// screening says what became of every row. It is a part of the run record as it stands, and of impact_phi.json without FirstRejected.
+// screening says what became of every row. It is a part of the run record as it stands, and of impact_phi.json without
+// FirstRejected.
 type screening struct {
 	Rows     int64 `json:"rows"`
 	Accepted int64 `json:"accepted"`
@@ -44,8 +47,8 @@ func (s *screening) reject(count *int64, line int, reason string) {
 	}
 }
 
-// screen hands every reading that stands the screens to c.add, in the order of the input, and counts the others. Errors: errUnusable for a wrong
-// header or too many stations; those of the context and of the reader.
+// screen hands every reading that stands the screens to c.add, in the order of the input, and counts the others.
+// Errors: errUnusable for a wrong header or too many stations; those of the context and of the reader.
 func (c *computation) screen(records *recordReader) error {
 	if err := records.readHeader(); err != nil {
 		return err
@@ -102,8 +105,9 @@ type clock struct {
 	midnight int64
 }
 
-// parse returns an RFC 3339 time (section 5.6, read to the letter: "T" and "Z" in either case, a fraction of any length, offsets to 23:59) in seconds
-// of the Unix epoch, its fraction cut off. A leap second (60) has no place in Unix time and is refused, as is what lies outside the years 0000 to 9999 in UTC.
+// parse returns an RFC 3339 time (section 5.6, read to the letter: "T" and "Z" in either case, a fraction of any
+// length, offsets to 23:59) in seconds of the Unix epoch, its fraction cut off. A leap second (60) has no place in Unix
+// time and is refused, as is what lies outside the years 0000 to 9999 in UTC.
 func (c *clock) parse(b []byte) (sec int64, ok bool) {
 	if len(b) < utcSize || b[10]|0x20 != 't' || b[13] != ':' || b[16] != ':' {
 		return 0, false
@@ -187,8 +191,8 @@ func parseOffset(b []byte) (seconds int64, ok bool) {
 // hugePH stands for every number too large to matter, in thousandths.
 const hugePH = 100_000_000 // ten times as much still fits 32 bits
 
-// parsePH returns a decimal number in thousandths, rounded half up on its decimal digits, so that 7.0005 is 7001 although the nearest binary
-// fraction lies below it. Numbers of 100,000 and more come out as 100,000. The grammar is
+// parsePH returns a decimal number in thousandths, rounded half up on its decimal digits, so that 7.0005 is 7001
+// although the nearest binary fraction lies below it. Numbers of 100,000 and more come out as 100,000. The grammar is
 // [+-]? ( digits [ "." digits* ] | "." digits ) ( [eE] [+-]? digits )?
 func parsePH(s []byte) (milli int, ok bool) {
 	if milli, ok := parseShortPH(s); ok {
@@ -267,8 +271,8 @@ func parseExponent(s []byte) (exponent int, ok bool) {
 	return sign * exponent, len(s) > 0
 }
 
-// roundDigits returns the number that the first keep digits spell (zeros follow when there are fewer), rounded half up by the digits after them.
-// A negative number is rounded half up too, that is towards zero.
+// roundDigits returns the number that the first keep digits spell (zeros follow when there are fewer), rounded half up
+// by the digits after them. A negative number is rounded half up too, that is towards zero.
 func roundDigits(mantissa []byte, keep int, negative bool) int {
 	n, half, rest := 0, 0, 0
 	for _, c := range mantissa {

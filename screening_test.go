@@ -337,7 +337,8 @@ func FuzzParsePH(f *testing.F) {
 	})
 }
 
-// FuzzParseTime holds the clock against time.Parse wherever that accepts too (it refuses a lower-case "t" and takes a comma for a point, among others).
+// FuzzParseTime holds the clock against time.Parse wherever that accepts too (it refuses a lower-case "t" and takes a
+// comma for a point, among others).
 func FuzzParseTime(f *testing.F) {
 	for _, s := range []string{"2024-02-29T23:59:59Z", "1969-12-31T23:59:59.5+01:30", "0000-01-01t00:00:00z", "9999-12-31T23:59:59-00:01", "2023-02-29T00:00:00Z", ""} {
 		f.Add(s)

@@ -2,15 +2,16 @@
 //
 //	go run ./internal/readings > data/readings.csv
 //
-// The readings are synthetic and ours: a month at four measuring points in a row of a water works that does not exist, a reading every fifteen minutes
-// from each. Every part of the three result files gets something to tell:
+// The readings are synthetic and ours: a month at four measuring points in a row of a water works that does not exist,
+// a reading every fifteen minutes from each. Every part of the three result files gets something to tell:
 //
-//   - intake is the river. A storm brings acid rain on 7 March (low, critical), a shower a little on 10 March (low, warning). On 21 March its logger is
-//     off for seven hours (gap).
-//   - softening adds lime. A dosing valve sticks open on 12 March (high, critical), the dose is a little too strong at noon on 18 and 19 March (high,
-//     warning). On 24 March two hours of readings arrive after a newer one (out_of_order, and the gap they leave).
-//   - filtration has a probe that drifts from 14 March to the end of its scale and stays there until it is exchanged on 17 March (high, critical;
-//     saturated; gap). On 20 March its line is disturbed (malformed).
+//   - intake is the river. A storm brings acid rain on 7 March (low, critical), a shower a little on 10 March (low,
+//     warning). On 21 March its logger is off for seven hours (gap).
+//   - softening adds lime. A dosing valve sticks open on 12 March (high, critical), the dose is a little too strong at
+//     noon on 18 and 19 March (high, warning). On 24 March two hours of readings arrive after a newer one
+//     (out_of_order, and the gap they leave).
+//   - filtration has a probe that drifts from 14 March to the end of its scale and stays there until it is exchanged on
+//     17 March (high, critical; saturated; gap). On 20 March its line is disturbed (malformed).
 //   - outlet stays inside the limits. It falls silent on 29 March, two days before the end (gap, open).
 //
 // All of it is whole-number arithmetic on a generator with a fixed seed, so the file is the same wherever it is made.
@@ -54,7 +55,8 @@ func write(w io.Writer) error {
 	return out.Flush()
 }
 
-// point is a measuring point: a level, a daily swing about it, what happens there, and what its logger makes of a reading.
+// point is a measuring point: a level, a daily swing about it, what happens there, and what its logger makes of a
+// reading.
 type point struct {
 	name         string
 	usual, swing int
