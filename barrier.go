@@ -410,7 +410,7 @@ func (c *computation) meanPH(sum float64, n int64, least, most int) int {
 //
 // This is the logarithmic barrier of Boyd and Vandenberghe, Convex Optimization, section 11.2, shifted to 0 in the
 // middle of the band, the distances floored at a probe's resolution. (Within the floor it falls again towards the limit,
-// and in a band narrower than 0.02 it is negative.)
+// and in a band narrower than 0.04 it can be negative.)
 func phiTable(low, high int) []float64 {
 	table := make([]float64, scaleEnd+1)
 	for ph := low; ph <= high; ph++ {
