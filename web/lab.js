@@ -1,0 +1,232 @@
+// The lab: clock, faults, refresh policy, sessions, the record of requests and the report on them.
+import { h, $, say, ago, utc } from './dom.js';
+import { send, problem, tone } from './wire.js';
+import { hubClock } from './session.js';
+
+const poll = 1000;
+const kept = 200; // latest requests shown
+
+const operations = ['refresh', 'login', 'me', 'register', 'logout', 'listing', 'file', 'run', '*'];
+const presets = [
+  ['Refresh answers 503 once', { operation: 'refresh', status: 503, headers: { 'Retry-After': '1' } }],
+  ['Refresh’s answer gets lost', { operation: 'refresh', drop: 'after' }],
+  ['Two refreshes race', { operation: 'refresh', hold: 2, times: 2 }],
+  ['Me is 2 s late', { operation: 'me', delay: '2s' }],
+  ['Me answers broken JSON', { operation: 'me', malformed: true }],
+  ['Everything is cut, 3 times', { operation: '*', drop: 'before', times: 3 }],
+];
+const effects = {
+  delay: ['is late by', '2s', v => v],
+  status: ['answers the status', '503', Number],
+  drop: ['is cut (before or after the work)', 'before', v => v],
+  truncate: ['breaks off after so many bytes', '20', Number],
+  hold: ['waits until so many have come', '2', Number],
+  malformed: ['answers broken JSON', '', () => true],
+};
+
+let key = ''; // AUTHHUB_LAB_KEY, asked for when the hub wants one
+let timer = null;
+let paused = false;
+let rows = [];
+let last = 0; // the highest seq seen
+let snapshot = null;
+let parts = null;
+
+export const lab = {
+  build() {},
+  seen(visible) {
+    clearInterval(timer);
+    timer = null;
+    if (!visible) return;
+    parts ?? build();
+    look();
+    timer = setInterval(() => { if (!document.hidden && !paused) look(); }, poll);
+  },
+};
+
+const ask = (method, path, options) => send(method, `lab${path}`, { token: key || undefined, ...options });
+
+// act sends a change, tells how it went, and looks again.
+async function act(done, method, path, json) {
+  const x = await ask(method, path, { json });
+  parts.note.textContent = x.ok ? done : problem(x);
+  parts.note.dataset.tone = x.ok ? 'good' : 'bad';
+  parts.note.hidden = false;
+  say(parts.note.textContent);
+  await look();
+  return x;
+}
+
+async function look() {
+  const [state, faults, sessions, requests, report] = await Promise.all([
+    ask('GET', '', { quiet: true }), ask('GET', '/faults', { quiet: true }), ask('GET', '/sessions', { quiet: true }),
+    ask('GET', `/requests?after=${last}`, { quiet: true }), ask('GET', '/report', { quiet: true })]);
+  parts.key.hidden = state.status !== 401;
+  if (!state.ok) return;
+  drawClock(state.data);
+  drawPolicy(state.data);
+  drawFaults(faults.data?.faults ?? []);
+  drawSessions(sessions.data?.sessions ?? []);
+  drawRequests(requests.data?.requests ?? []);
+  drawReport(report.data?.findings ?? []);
+}
+
+const button = (label, onclick, cls = 'small') => h('button', { type: 'button', class: cls, onclick }, label);
+
+function build() {
+  const box = (title, ...rest) => h('div', { class: 'card' }, h('h3', null, title), rest);
+  parts = {
+    note: h('p', { class: 'note', hidden: true }),
+    key: keyForm(), clock: h('div'), policy: h('div'), faults: h('div'), sessions: h('div'), requests: h('tbody'), report: h('div'),
+  };
+  $('bench').append(parts.key, parts.note,
+    h('div', { class: 'pair' },
+      box('Clock', parts.clock, clockControls()),
+      box('Refresh policy', parts.policy, policyControls(), h('h3', { class: 'sub' }, 'Whole hub'), stateControls())),
+    h('div', { class: 'card' }, h('h3', null, 'Faults'),
+      h('p', { class: 'dim' }, 'A queue: each waits for its operation, does its harm so many times, and is used up.'),
+      h('div', { class: 'chips' }, presets.map(([label, fault]) => button(label, () => act(`Queued: ${label}.`, 'POST', '/faults', fault), 'chip'))),
+      faultForm(), parts.faults),
+    h('div', { class: 'card' }, h('h3', null, 'Report'), parts.report),
+    h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Requests'), requestControls()),
+      h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Requests' }, h('table', { class: 'rows requests' },
+        h('thead', null, h('tr', null, ['No.', 'Operation', 'Answer', 'User', 'Token', 'Took', 'Fault'].map(t => h('th', { scope: 'col' }, t)))), parts.requests))),
+    h('div', { class: 'card' }, h('h3', null, 'Sessions'), parts.sessions));
+}
+
+function keyForm() {
+  const input = h('input', { type: 'password', name: 'lab-key', autocomplete: 'off' });
+  return h('form', { class: 'card', hidden: true, onsubmit: e => { e.preventDefault(); key = input.value; look(); } },
+    h('h3', null, 'Lab key'), h('p', { class: 'dim' }, 'This hub listens beyond loopback, so its lab asks for AUTHHUB_LAB_KEY.'),
+    h('label', { class: 'field' }, 'Key', input), h('button', { class: 'primary' }, 'Open the lab'));
+}
+
+function drawClock({ time }) {
+  const now = Date.parse(time.now);
+  hubClock.set(now, time.frozen);
+  const away = Math.round((now - Date.now()) / 1000);
+  parts.clock.replaceChildren(
+    h('p', { class: 'big' }, utc(now / 1000)),
+    h('p', { class: 'dim' }, time.frozen ? 'Frozen: it moves only when told to.' : Math.abs(away) < 2 ? 'Real time.' : `Real time ${away > 0 ? 'plus' : 'minus'} ${ago(0, Math.abs(away)).replace(' ago', '')}.`));
+}
+
+function clockControls() {
+  const put = (done, json) => act(done, 'PUT', '/clock', json);
+  const at = h('input', { name: 'at', value: '2030-01-01T00:00:00Z', 'aria-label': 'A time to set the clock to', spellcheck: 'false' });
+  return [
+    h('div', { class: 'chips' },
+      ['1m', '16m', '1h', '24h', '169h'].map(d => button(`+ ${d}`, () => put(`The clock went ${d} ahead.`, { advance: d }), 'chip')),
+      button('Freeze', () => put('The clock stands still.', { frozen: true }), 'chip'),
+      button('Let it run', () => put('The clock runs.', { frozen: false }), 'chip')),
+    h('form', { class: 'line', onsubmit: e => { e.preventDefault(); put('The clock is set.', { at: at.value.trim() }); } }, at, h('button', { class: 'small' }, 'Set')),
+  ];
+}
+
+function drawPolicy(state) {
+  const p = state.refresh_policy ?? {};
+  const words = { strict: 'A spent refresh token ends its session.', grace: `Within ${p.grace} the spent token gets the same successor pair again.`, allow: 'Spent refresh tokens go on working.' };
+  parts.policy.replaceChildren(h('p', { class: 'big' }, p.reuse), h('p', { class: 'dim' }, words[p.reuse] ?? ''));
+}
+
+function policyControls() {
+  const grace = h('input', { name: 'grace', value: '10s', 'aria-label': 'Grace period', spellcheck: 'false' });
+  const put = json => act(`Reuse of a spent refresh token: ${json.reuse}.`, 'PUT', '/refresh-policy', json);
+  return h('div', { class: 'line' }, button('Strict', () => put({ reuse: 'strict' }), 'chip'), button('Grace of', () => put({ reuse: 'grace', grace: grace.value.trim() }), 'chip'), grace,
+    button('Allow', () => put({ reuse: 'allow' }), 'chip'));
+}
+
+function stateControls() {
+  return h('div', { class: 'chips' },
+    button('Take a snapshot', async () => {
+      const x = await ask('GET', '/snapshot');
+      if (x.ok) snapshot = x.data;
+      parts.note.hidden = false;
+      parts.note.dataset.tone = x.ok ? 'good' : 'bad';
+      parts.note.textContent = x.ok ? 'The page holds a snapshot of the whole state.' : problem(x);
+    }, 'chip'),
+    button('Put it back', () => (snapshot ? act('The snapshot is back.', 'PUT', '/snapshot', snapshot) : say('There is no snapshot yet.')), 'chip'),
+    button('Reset', () => { forget(); act('Back to the seeds: no sessions, no faults, real time.', 'POST', '/reset'); }, 'chip danger'));
+}
+
+function faultForm() {
+  const chosen = { operation: 'refresh', effect: 'delay', value: '2s', times: '1', skip: '0' };
+  const value = h('input', { name: 'value', value: chosen.value, 'aria-label': 'How much', spellcheck: 'false', oninput: e => { chosen.value = e.target.value.trim(); } });
+  const pick = (name, options) => h('select', { name, 'aria-label': name, onchange: e => {
+    chosen[name] = e.target.value;
+    if (name === 'effect') {
+      chosen.value = value.value = effects[chosen.effect][1];
+      value.hidden = !effects[chosen.effect][1];
+    }
+  } }, options.map(([v, label]) => h('option', { value: v }, label)));
+  const count = (name, label) => h('label', { class: 'inline' }, label, h('input', { name, class: 'short', inputmode: 'numeric', value: chosen[name], oninput: e => { chosen[name] = e.target.value; } }));
+  return h('form', { class: 'line', onsubmit: e => {
+    e.preventDefault();
+    const fault = { operation: chosen.operation, [chosen.effect]: effects[chosen.effect][2](chosen.value), times: Number(chosen.times), skip: Number(chosen.skip) };
+    act('The fault is queued.', 'POST', '/faults', fault);
+  } }, pick('operation', operations.map(o => [o, o === '*' ? 'anything' : o])), pick('effect', Object.entries(effects).map(([k, [label]]) => [k, label])), value,
+  count('times', 'times'), count('skip', 'after'), h('button', { class: 'small' }, 'Queue'));
+}
+
+function drawFaults(faults) {
+  const known = new Set(['id', 'operation', 'skip', 'times', 'session', 'waiting', 'applied']);
+  parts.faults.replaceChildren(faults.length === 0 ? h('p', { class: 'hollow' }, 'No fault is waiting.') : h('ul', { class: 'list' }, faults.map(f => h('li', null,
+    h('b', null, f.operation === '*' ? 'anything' : f.operation), ' ',
+    h('code', null, Object.entries(f).filter(([k, v]) => !known.has(k) && v !== null && v !== '').map(([k, v]) => `${k} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ')),
+    h('span', { class: 'dim' }, ` ${f.times === 0 ? 'until deleted' : `× ${f.times}`}${f.skip ? `, after ${f.skip}` : ''}`),
+    h('button', { type: 'button', class: 'small', 'aria-label': `Delete the fault on ${f.operation}`, onclick: () => act('The fault is gone.', 'DELETE', `/faults/${encodeURIComponent(f.id)}`) }, 'Delete')))));
+}
+
+function drawSessions(sessions) {
+  const when = t => (t ? h('time', { datetime: t }, ago(Date.parse(t) / 1000, hubClock.now())) : '—');
+  parts.sessions.replaceChildren(sessions.length === 0 ? h('p', { class: 'hollow' }, 'Nobody is logged in.') : h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sessions' }, h('table', { class: 'rows' },
+    h('thead', null, h('tr', null, ['Session', 'User', 'Generation', 'Created', 'Access expires', ''].map(t => h('th', { scope: 'col' }, t || h('span', { class: 'sr' }, 'Actions'))))),
+    h('tbody', null, sessions.map(se => h('tr', null,
+      h('th', { scope: 'row' }, h('code', null, se.id)), h('td', null, se.user?.username ?? se.user), h('td', { class: 'num' }, se.generation),
+      h('td', null, when(se.created_at)), h('td', null, when(se.access_expires_at)),
+      h('td', null, h('div', { class: 'filters' }, ['expire', 'revoke'].map(verb => h('button', {
+        type: 'button', class: 'small', 'aria-label': `${verb} the session ${se.id}`, onclick: () => act(`Done: ${verb}.`, 'POST', `/sessions/${encodeURIComponent(se.id)}/${verb}`, {}),
+      }, verb))))))))));
+}
+
+function requestControls() {
+  const pause = button('Pause', () => {
+    paused = !paused;
+    pause.textContent = paused ? 'Go on' : 'Pause';
+  });
+  return h('div', { class: 'filters' }, pause, button('Clear', () => { forget(); act('The record is empty.', 'DELETE', '/requests'); }));
+}
+
+function forget() {
+  rows = [];
+  last = 0;
+  parts.requests.replaceChildren();
+}
+
+function drawRequests(fresh) {
+  if (fresh.length === 0) return;
+  last = Math.max(last, ...fresh.map(r => r.seq));
+  rows = [...fresh.toReversed(), ...rows].slice(0, kept);
+  parts.requests.replaceChildren(...rows.map(r => h('tr', { id: `seq-${r.seq}`, class: fresh.includes(r) ? 'fresh' : null },
+    h('td', { class: 'num' }, r.seq),
+    h('th', { scope: 'row', title: `${r.method} ${r.path} at ${r.at}` }, r.operation || `${r.method} ${r.path}`),
+    h('td', null, h('span', { class: 'badge', 'data-tone': tone(r.status) }, r.status || 'cut'), r.code && h('code', { class: 'code' }, r.code)),
+    h('td', null, r.user ?? '—'),
+    h('td', null, r.token ? `${r.token.kind}${r.token.generation ? ` ${r.token.generation}` : ''}${r.token.state ? `, ${r.token.state}` : ''}` : '—'),
+    h('td', { class: 'num' }, `${Number(r.duration_ms).toFixed(1)} ms`),
+    h('td', null, r.fault ? h('code', null, typeof r.fault === 'object' ? JSON.stringify(r.fault) : r.fault) : ''))));
+}
+
+function drawReport(findings) {
+  parts.report.replaceChildren(findings.length === 0 ? h('p', { class: 'hollow' }, 'Nothing to blame: a clean client so far.')
+    : h('ul', { class: 'list' }, findings.map(f => h('li', { class: 'finding' }, h('b', null, f.rule.replaceAll('_', ' ')), h('span', null, f.sentence),
+      h('span', { class: 'dim' }, 'requests ', f.seqs.map((n, i) => [i ? ', ' : '', h('a', { href: `#seq-${n}`, onclick: e => { e.preventDefault(); point(n); } }, n)]))))));
+}
+
+// point scrolls to a request and marks it.
+function point(seq) {
+  const row = document.getElementById(`seq-${seq}`);
+  if (!row) return say('That request is no longer among the latest shown here.');
+  row.scrollIntoView({ block: 'center' });
+  row.classList.remove('fresh');
+  requestAnimationFrame(() => row.classList.add('fresh'));
+}

@@ -1,0 +1,250 @@
+// Phase 2: the three files, the run that makes them, and their results drawn.
+import { h, s, $, say, size, ago, number, span, utcMinute } from './dom.js';
+import { send, problem } from './wire.js';
+import { hubClock, bearer, onSession } from './session.js';
+import { Chart } from './chart.js';
+import { alertTable } from './alerts.js';
+
+const runPath = 'api/run-ph-barrier-phase2';
+const listPath = 'api/files/phase2';
+const poll = 250; // milliseconds between looks at a run's record
+const listEvery = 10000;
+
+let listing = null;
+let refused = ''; // why the listing or a file can't be read, in words
+let csv = null; // the File to run on instead of the hub's own readings
+let running = false;
+let shownSet = ''; // which set of files is drawn
+let listTimer = null;
+let chart = null;
+const typed = { low: '6.5', high: '8.5', interval: '1h', max_gap: '1h' };
+
+export const phase2 = {
+  build() {
+    drawRun();
+    drawFiles();
+    acceptDrops();
+    onSession(() => { if (refused && bearer()) look(); });
+  },
+  seen(visible) {
+    clearInterval(listTimer);
+    listTimer = null;
+    if (!visible) return;
+    look();
+    listTimer = setInterval(() => { if (!running && !document.hidden) look(); }, listEvery);
+  },
+};
+
+// look reads the listing, and the files when another set stands than the one drawn.
+async function look() {
+  const x = await send('GET', listPath, { token: bearer(), quiet: true });
+  refused = x.ok ? '' : x.status === 401 ? 'This hub keeps its files for people who are logged in (-protect). Log in under Accounts first.' : problem(x);
+  if (x.ok) listing = x.data.phase2_files;
+  drawFiles();
+  if (!listing) return;
+  const set = listing.map(f => f.last_modified + f.size_bytes).join();
+  if (listing.every(f => f.available)) {
+    if (set !== shownSet && await readResults()) shownSet = set;
+  } else {
+    shownSet = '';
+    drawNoResults();
+  }
+}
+
+async function readResults() {
+  const answers = await Promise.all(['barrier', 'impact', 'alertesph'].map(f => send('GET', `${listPath}/${f}`, { token: bearer(), quiet: true })));
+  const bad = answers.find(x => !x.ok || !x.data);
+  if (bad) {
+    refused = problem(bad);
+    drawFiles();
+    return false;
+  }
+  const [barrier, impact, alerts] = answers.map(x => x.data);
+  // A run may have published between two of the three; the next look reads them again.
+  if (new Set([barrier, impact, alerts].map(f => JSON.stringify([f.parameters, f.source]))).size > 1) return false;
+  drawResults(barrier, impact, alerts.alerts);
+  return true;
+}
+
+function drawFiles() {
+  $('files').replaceChildren(
+    h('h3', null, 'Files'),
+    refused && h('p', { class: 'note', 'data-tone': 'bad' }, refused),
+    !listing ? !refused && h('p', { class: 'hollow' }, 'Asking for the listing…') : h('table', { class: 'rows files' },
+      h('caption', { class: 'sr' }, 'The three result files'),
+      h('thead', null, h('tr', null, ['File', 'State', 'Size', 'Made'].map(t => h('th', { scope: 'col' }, t)))),
+      h('tbody', null, listing.map(f => h('tr', null,
+        h('th', { scope: 'row' }, f.available ? h('a', { href: f.endpoint.replace(/^\//, '') }, f.name) : f.name),
+        h('td', null, h('span', { class: 'tag', 'data-tone': f.available ? 'good' : 'idle' }, f.available ? 'available' : 'not yet')),
+        h('td', { class: 'num' }, f.available ? size(f.size_bytes) : '—'),
+        h('td', { class: 'num' }, f.last_modified ? h('time', { datetime: f.last_modified, title: f.last_modified }, ago(Date.parse(f.last_modified) / 1000, hubClock.now())) : '—'))))));
+}
+
+function drawRun(record) {
+  const was = $('run').contains(document.activeElement) ? document.activeElement.name || document.activeElement.id : '';
+  const input = (name, label, hint) => h('label', { class: 'field' }, label, h('input', {
+    name, value: typed[name], spellcheck: 'false', autocapitalize: 'none', title: hint, disabled: running, oninput: e => { typed[name] = e.target.value.trim(); },
+  }));
+  $('run').replaceChildren(
+    h('h3', null, 'Run'),
+    h('form', { onsubmit: e => { e.preventDefault(); run(); } },
+      h('div', { class: 'four' },
+        input('low', 'Low pH', 'lower limit of the permitted band'), input('high', 'High pH', 'upper limit of the permitted band'),
+        input('interval', 'Interval', 'length of a bucket, such as 15m or 1h'), input('max_gap', 'Largest gap', 'longest time that a reading stands for, such as 1h')),
+      h('div', { class: 'source' },
+        h('label', { class: 'pick', for: 'csv' }, csv ? 'Another CSV' : 'Choose a CSV',
+          h('input', { type: 'file', id: 'csv', accept: '.csv,text/csv', disabled: running, onchange: e => { choose(e.target.files[0]); } })),
+        h('p', { class: 'dim' }, csv ? `${csv.name}, ${size(csv.size)}` : 'or drop one here. Without one: the hub’s own readings.'),
+        csv && h('button', { type: 'button', class: 'small', disabled: running, onclick: () => choose(null) }, 'Use the hub’s own')),
+      h('button', { class: 'primary wide', id: 'run-now', disabled: running }, running ? 'Running…' : csv ? `Run on ${csv.name}` : 'Run')),
+    progress(record));
+  if (was) ($('run').querySelector(`[name="${was}"]`) ?? document.getElementById(was))?.focus();
+}
+
+function progress(record) {
+  if (!record) return null;
+  const percent = Math.round((record.progress ?? 0) * 100);
+  const tone = { running: 'busy', succeeded: 'good', failed: 'bad' }[record.status] ?? 'bad';
+  const sentence = {
+    running: `Running: ${percent} %`,
+    succeeded: `Done in ${record.duration_ms < 1000 ? `${Math.round(record.duration_ms)} ms` : `${(record.duration_ms / 1000).toFixed(1)} s`}.`,
+  }[record.status] ?? record.words ?? `Failed: ${record.error?.detail ?? 'no reason given'}`;
+  return h('div', { class: 'progress', 'data-tone': tone },
+    record.status === 'running' && h('progress', { max: 100, value: percent, 'aria-label': 'Progress of the run' }),
+    h('p', { class: record.status === 'running' ? 'dim' : 'note', 'data-tone': tone }, sentence, ' ',
+      record.status === 'failed' && 'The files that stand stay as they were.'),
+    record.screening && screened(record.screening));
+}
+
+function screened(sc) {
+  const rejected = Object.entries(sc.rejected).filter(([, n]) => n > 0);
+  return h('p', { class: 'dim' },
+    `${number(sc.accepted)} of ${number(sc.rows)} readings accepted`,
+    rejected.length > 0 && `; rejected: ${rejected.map(([why, n]) => `${number(n)} ${why.replaceAll('_', ' ')}`).join(', ')}`,
+    sc.first_rejected?.length > 0 && ` (first in line ${sc.first_rejected[0].line})`, '.');
+}
+
+async function run() {
+  running = true;
+  drawRun({ status: 'running', progress: 0 });
+  const query = new URLSearchParams(Object.entries(typed).filter(([, v]) => v !== ''));
+  let x = await send('POST', `${runPath}?${query}`, {
+    token: bearer(), headers: { Prefer: 'respond-async' },
+    ...(csv && { body: csv, type: 'text/csv', fileName: csv.name }),
+  });
+  const id = x.data?.id;
+  while (x.ok && x.data?.status === 'running') {
+    drawRun(x.data);
+    await new Promise(done => { setTimeout(done, poll); });
+    x = await send('GET', runPath, { token: bearer(), quiet: true });
+  }
+  running = false;
+  const record = x.ok && x.data ? x.data : { status: 'failed', words: problem(x) };
+  if (id && record.id && record.id !== id) Object.assign(record, { status: 'failed', words: 'Another run has begun since; its record took the place of this one’s.' });
+  drawRun(record);
+  say(record.status === 'succeeded' ? 'The run is done.' : `The run failed. ${record.words ?? record.error?.detail ?? ''}`);
+  await look();
+}
+
+function choose(file) {
+  csv = file;
+  drawRun();
+  $('run-now').focus();
+}
+
+function acceptDrops() {
+  const hasFile = e => [...e.dataTransfer?.types ?? []].includes('Files');
+  let depth = 0;
+  const veil = on => { $('drop').hidden = !on; };
+  addEventListener('dragenter', e => { if (hasFile(e)) veil(++depth > 0); });
+  addEventListener('dragleave', e => { if (hasFile(e)) veil(--depth > 0); });
+  addEventListener('dragover', e => { if (hasFile(e)) e.preventDefault(); });
+  addEventListener('drop', e => {
+    if (!hasFile(e)) return;
+    e.preventDefault();
+    depth = 0;
+    veil(false);
+    if (running) return;
+    location.hash = 'phase2';
+    choose(e.dataTransfer.files[0]);
+    run();
+  });
+}
+
+function drawNoResults() {
+  chart = null;
+  $('results').replaceChildren(h('div', { class: 'card blank' },
+    h('h3', null, 'Nothing to draw yet'),
+    h('p', { class: 'hollow' }, 'Press Run: the hub screens its readings, works out the barrier function, the impact and the alerts, and they are drawn here.')));
+}
+
+function drawResults(barrier, impact, alerts) {
+  const first = Math.min(...impact.stations.map(st => Date.parse(st.first) / 1000));
+  const last = Math.max(...impact.stations.map(st => Date.parse(st.last) / 1000));
+  const p = barrier.parameters;
+  const chartBox = h('div', { class: 'card chart-card' },
+    h('div', { class: 'card-h' },
+      h('h3', null, 'pH by station'),
+      h('p', { class: 'dim' }, `${barrier.source.name}, ${utcMinute(first)} to ${utcMinute(last)} UTC, band ${p.low}–${p.high}, buckets of ${p.interval}`)));
+  chart?.close();
+  chart = new Chart(chartBox, barrier, alerts);
+  $('results').replaceChildren(chartBox,
+    h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Impact'), screened(impact.screening)), impactTable(impact)),
+    alertTable(alerts, a => chart.jump(a)));
+  chart.resize();
+}
+
+// impactTable draws per station the share of time below, inside and above the band, the spread of pH against the band, and the doses.
+function impactTable(impact) {
+  const { low, high } = impact.parameters;
+  const stations = impact.stations;
+  const top = Math.max(0.001, ...stations.map(st => Math.max(st.below.dose_ph_h, st.above.dose_ph_h)));
+  const min = Math.min(low, ...stations.map(st => st.ph.min)) - 0.2;
+  const max = Math.max(high, ...stations.map(st => st.ph.max)) + 0.2;
+  return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Impact by station' },
+    h('table', { class: 'rows impact' },
+      h('thead', null, h('tr', null, ['Station', 'Level', 'Time outside the band', 'pH, 5th to 95th percentile', 'Dose, pH·h', 'Mean φ', 'Monitored'].map(t => h('th', { scope: 'col' }, t)))),
+      h('tbody', null, stations.map(st => h('tr', null,
+        h('th', { scope: 'row' }, st.station),
+        h('td', null, h('span', { class: 'tag', 'data-level': st.level }, st.level)),
+        h('td', { class: 'bar-cell' }, shareBar(st), h('span', { class: 'dim' }, shareWords(st))),
+        h('td', { class: 'bar-cell' }, whisker(st.ph, low, high, min, max),
+          h('span', { class: 'dim' }, `${st.ph.p05}–${st.ph.p95}, median ${st.ph.median}`)),
+        h('td', { class: 'bar-cell' }, doseBar(st, top), h('span', { class: 'dim' }, doseWords(st))),
+        h('td', { class: 'num' }, st.phi_mean === null ? '—' : st.phi_mean.toFixed(3)),
+        h('td', { class: 'num' }, `${number(Math.round(st.monitored_h))} h`))))));
+}
+
+const percent = share => `${(share * 100).toFixed(share > 0 && share < 0.001 ? 2 : 1)} %`;
+
+function shareWords(st) {
+  const sides = [['below', st.below], ['above', st.above]].filter(([, side]) => side.share > 0);
+  return sides.length ? sides.map(([name, side]) => `${percent(side.share)} ${name}, ${span(side.hours * 3600)}`).join('; ') : 'none';
+}
+
+function doseWords(st) {
+  const sides = [['below', st.below], ['above', st.above]].filter(([, side]) => side.dose_ph_h > 0);
+  return sides.length ? sides.map(([name, side]) => `${side.dose_ph_h.toFixed(1)} ${name}`).join('; ') : 'none';
+}
+
+// The figures repeat what the words beside them say, so they are hidden from screen readers.
+const figure = (...shapes) => s('svg', { class: 'fig', viewBox: '0 0 200 14', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, ...shapes);
+const bar = (name, x, width, y = 3, height = 8) => s('rect', { class: name, x, y, width: Math.max(0, width), height });
+
+function shareBar(st) {
+  const below = st.below.share * 200;
+  const above = st.above.share * 200;
+  return figure(bar('f-low', 0, below), bar('f-in', below, 200 - below - above), bar('f-high', 200 - above, above));
+}
+
+function doseBar(st, top) {
+  const below = st.below.dose_ph_h / top * 99;
+  const above = st.above.dose_ph_h / top * 99;
+  return figure(bar('f-track', 0, 200), bar('f-low', 100 - below, below), bar('f-high', 100, above), bar('f-tick', 99.5, 1, 0, 14));
+}
+
+function whisker(ph, low, high, min, max) {
+  const x = v => (v - min) / (max - min) * 200;
+  return figure(bar('f-band', x(low), x(high) - x(low), 0, 14), bar('f-line', x(ph.min), x(ph.max) - x(ph.min), 6.5, 1),
+    bar('f-in', x(ph.p05), x(ph.p95) - x(ph.p05), 4, 6), bar('f-tick', x(ph.median) - 1, 2, 1, 12));
+}
