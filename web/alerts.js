@@ -1,7 +1,7 @@
 // The table of alerts: filtered, a page at a time, each row jumping to its place on the chart.
 import { h, number, span, utcMinute } from './dom.js';
 
-const page = 25;
+const page = 12;
 const kindWords = { low: 'below the band', high: 'above the band', gap: 'no readings' };
 
 // alertTable makes the card; jump(alert) shows one on the chart.
@@ -32,15 +32,15 @@ export function alertTable(alerts, jump) {
   }
 
   const table = some => h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Alerts' },
-    h('table', { class: 'rows' },
-      h('thead', null, h('tr', null, ['Alert', 'Station', 'Start (UTC)', 'Lasted', 'Worst pH', ''].map(t => h('th', { scope: 'col' }, t || h('span', { class: 'sr' }, 'On the chart'))))),
+    h('table', { class: 'rows folds' },
+      h('thead', null, h('tr', null, ['Alert', 'Station', 'Start (UTC)', 'Lasted', 'Worst', ''].map(t => h('th', { scope: 'col' }, t || h('span', { class: 'sr' }, 'On the chart'))))),
       h('tbody', null, some.slice(0, shown).map(a => h('tr', { 'data-alert': a.id },
-        h('td', null, h('span', { class: 'mark', 'data-kind': a.kind, 'data-severity': a.severity }), kindWords[a.kind] ?? a.kind,
+        h('td', { class: 'what' }, h('span', { class: 'mark', 'data-kind': a.kind, 'data-severity': a.severity }), kindWords[a.kind] ?? a.kind,
           a.severity === 'critical' && h('span', { class: 'tag', 'data-tone': 'bad' }, 'critical')),
         h('th', { scope: 'row' }, a.station),
         h('td', { class: 'num' }, utcMinute(Date.parse(a.start) / 1000)),
         h('td', { class: 'num' }, a.duration_s ? span(a.duration_s) : 'one reading', a.open && ', open'),
-        h('td', { class: 'num' }, a.worst_ph ?? '—'),
+        h('td', { class: 'num' }, a.worst_ph === null ? '—' : `pH ${a.worst_ph}`),
         h('td', null, h('button', { type: 'button', class: 'small', 'aria-label': `Show on the chart: ${a.station}, ${a.kind}, ${a.start}`, onclick: () => jump(a) }, 'Show')))))));
 
   draw();

@@ -81,6 +81,10 @@ async function start() {
   showSection();
 }
 
+$('latest').addEventListener('click', () => {
+  $('wire').scrollIntoView();
+  $('wire-h').focus({ preventScroll: true });
+});
 $('base').textContent = address('');
 startTheme();
 showNothingYet();

@@ -7,6 +7,7 @@ const gutter = 40; // pixels left of the plot, for the scale
 const strip = 20; // height of a lane's φ strip
 const gap = 18; // between lanes
 const axis = 22;
+const head = 8; // above the first lane
 
 export class Chart {
   constructor(box, barrier, alerts) {
@@ -21,12 +22,11 @@ export class Chart {
     this.last = Math.max(...this.stations.map(st => st.t.at(-1))) + this.step;
     const width = this.high - this.low;
     this.phiTop = -Math.log(4 * 0.01 * (width - 0.01) / (width * width)); // φ at a limit
-    this.bottom = Math.floor(Math.min(this.low, ...this.stations.map(st => st.low)) * 2 - 0.4) / 2;
-    this.top = Math.ceil(Math.max(this.high, ...this.stations.map(st => st.high)) * 2 + 0.4) / 2;
     this.page = 0;
     this.from = this.first;
     this.to = this.last;
     this.cursor = this.first;
+    this.pointed = false; // whether the cursor was moved yet
     this.jumped = null;
     this.build(box);
   }
@@ -70,6 +70,7 @@ export class Chart {
     });
     this.frame.addEventListener('pointermove', e => {
       this.cursor = at(e);
+      this.pointed = true;
       if (this.drag) this.drag.to = at(e);
       this.draw();
     });
@@ -118,6 +119,7 @@ export class Chart {
     const act = moves[e.key] ?? moves[e.key.toLowerCase()];
     if (!act) return;
     e.preventDefault();
+    this.pointed = true;
     act();
     this.tell();
   }
@@ -153,6 +155,7 @@ export class Chart {
     const a = this.alerts.find(x => x.id === alert.id && x.from === Date.parse(alert.start) / 1000) ?? alert;
     const room = Math.max((a.to - a.from) * 0.6, 12 * this.step);
     this.jumped = a;
+    this.pointed = true;
     this.cursor = a.worst_at ? Date.parse(a.worst_at) / 1000 : a.from;
     const lane = this.stations.findIndex(st => st.name === a.station);
     this.page = Math.max(0, Math.floor(lane / lanesAtOnce));
@@ -198,8 +201,8 @@ export class Chart {
   resize() {
     this.width = this.frame.clientWidth;
     if (!this.width) return;
-    this.lane = this.width < 500 ? 96 : this.stations.length > 4 ? 104 : 124;
-    this.height = this.lanes().length * (this.lane + strip + gap) + axis;
+    this.lane = this.width < 500 ? 104 : this.stations.length > 4 ? 104 : 148;
+    this.height = head + this.lanes().length * (this.lane + strip + gap) + axis;
     fit(this.canvas, this.width, this.height);
     fit(this.map, this.width, 30);
     this.draw();
@@ -225,7 +228,9 @@ export class Chart {
     const ticks = timeTicks(this.from, this.to, this.width < 500 ? 4 : 9);
     c.fillStyle = this.ink.line;
     for (const [t] of ticks) c.fillRect(Math.round(this.pixels(t)), 0, 1, this.height - axis);
-    this.lanes().forEach((st, i) => this.paintLane(c, st, i * (this.lane + strip + gap)));
+    const lanes = this.lanes().map(st => ({ st, cols: columns(st, this.from, this.to, this.width - gutter, this.step) }));
+    this.fitScale(lanes.flatMap(({ cols }) => cols));
+    lanes.forEach(({ st, cols }, i) => this.paintLane(c, st, cols, head + i * (this.lane + strip + gap)));
     c.fillStyle = this.ink.dim;
     c.textAlign = 'center';
     for (const [t, label] of ticks) {
@@ -235,7 +240,13 @@ export class Chart {
     this.paintCursor(c);
   }
 
-  paintLane(c, st, y0) {
+  // fitScale makes the band and everything in view fit, on one scale for all lanes, in steps of half a pH.
+  fitScale(cols) {
+    this.bottom = Math.floor(cols.reduce((ph, col) => Math.min(ph, col.min), this.low) * 2 - 0.3) / 2;
+    this.top = Math.ceil(cols.reduce((ph, col) => Math.max(ph, col.max), this.high) * 2 + 0.3) / 2;
+  }
+
+  paintLane(c, st, cols, y0) {
     const y = ph => y0 + (this.top - ph) / (this.top - this.bottom) * this.lane;
     const [yHigh, yLow, right] = [y(this.high), y(this.low), this.width - gutter];
     c.fillStyle = this.ink.band;
@@ -249,7 +260,6 @@ export class Chart {
     c.fillText(this.low, gutter - 8, yLow + 4);
     c.fillText('φ', gutter - 8, y0 + this.lane + strip);
 
-    const cols = columns(st, this.from, this.to, this.width - gutter, this.step);
     this.paintGaps(c, st, y0);
     for (const [ink, top, bottom] of [[this.ink.in, yHigh, yLow], [this.ink.high, y0 - 4, yHigh], [this.ink.low_, yLow, y0 + this.lane + 4]]) {
       c.save();
@@ -345,7 +355,7 @@ export class Chart {
   }
 
   paintCursor(c) {
-    if (this.cursor >= this.from && this.cursor <= this.to) {
+    if (this.pointed && this.cursor >= this.from && this.cursor <= this.to) {
       c.fillStyle = this.ink.cursor;
       c.fillRect(Math.round(this.pixels(this.cursor)), 0, 1, this.height - axis);
     }
@@ -402,7 +412,6 @@ function readStation({ station, points }) {
   return {
     name: station, t: of(p => Date.parse(p.start) / 1000), min, max, mean: of(p => p.ph_mean),
     phi: of(p => p.phi ?? NaN), outside: of(p => p.outside), readings: of(p => p.readings),
-    low: min.reduce((a, b) => Math.min(a, b), Infinity), high: max.reduce((a, b) => Math.max(a, b), -Infinity),
   };
 }
 

@@ -1,6 +1,6 @@
 // Phase 2: the three files, the run that makes them, and their results drawn.
 import { h, s, $, say, size, ago, number, span, utcMinute } from './dom.js';
-import { send, problem } from './wire.js';
+import { send, problem, record as keep } from './wire.js';
 import { hubClock, bearer, onSession } from './session.js';
 import { Chart } from './chart.js';
 import { alertTable } from './alerts.js';
@@ -15,6 +15,7 @@ let refused = ''; // why the listing or a file can't be read, in words
 let csv = null; // the File to run on instead of the hub's own readings
 let running = false;
 let shownSet = ''; // which set of files is drawn
+let shownInput = ''; // and what it was made from: the same input gives the same bytes
 let listTimer = null;
 let chart = null;
 const typed = { low: '6.5', high: '8.5', interval: '1h', max_gap: '1h' };
@@ -46,7 +47,7 @@ async function look() {
   if (listing.every(f => f.available)) {
     if (set !== shownSet && await readResults()) shownSet = set;
   } else {
-    shownSet = '';
+    shownSet = shownInput = '';
     drawNoResults();
   }
 }
@@ -62,7 +63,9 @@ async function readResults() {
   const [barrier, impact, alerts] = answers.map(x => x.data);
   // A run may have published between two of the three; the next look reads them again.
   if (new Set([barrier, impact, alerts].map(f => JSON.stringify([f.parameters, f.source]))).size > 1) return false;
-  drawResults(barrier, impact, alerts.alerts);
+  const input = JSON.stringify([barrier.parameters, barrier.source]);
+  if (input !== shownInput) drawResults(barrier, impact, alerts.alerts);
+  shownInput = input;
   return true;
 }
 
@@ -70,8 +73,7 @@ function drawFiles() {
   $('files').replaceChildren(
     h('h3', null, 'Files'),
     refused && h('p', { class: 'note', 'data-tone': 'bad' }, refused),
-    !listing ? !refused && h('p', { class: 'hollow' }, 'Asking for the listing…') : h('table', { class: 'rows files' },
-      h('caption', { class: 'sr' }, 'The three result files'),
+    !listing ? !refused && h('p', { class: 'hollow' }, 'Asking for the listing…') : h('table', { class: 'rows files', 'aria-label': 'The three result files' },
       h('thead', null, h('tr', null, ['File', 'State', 'Size', 'Made'].map(t => h('th', { scope: 'col' }, t)))),
       h('tbody', null, listing.map(f => h('tr', null,
         h('th', { scope: 'row' }, f.available ? h('a', { href: f.endpoint.replace(/^\//, '') }, f.name) : f.name),
@@ -137,6 +139,7 @@ async function run() {
     drawRun(x.data);
     await new Promise(done => { setTimeout(done, poll); });
     x = await send('GET', runPath, { token: bearer(), quiet: true });
+    if (x.data?.status !== 'running') keep(x);
   }
   running = false;
   const record = x.ok && x.data ? x.data : { status: 'failed', words: problem(x) };

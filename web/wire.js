@@ -64,7 +64,8 @@ async function reach(x) {
   watchers.forEach(f => f(here));
 }
 
-function record(x) {
+// record puts an exchange into the panel, as send does unless told to be quiet.
+export function record(x) {
   exchanges.unshift(x);
   exchanges.length = Math.min(exchanges.length, kept);
   show(x);
@@ -107,7 +108,9 @@ function show(x) {
         h('span', { class: 'past-path' }, `${e.method} ${e.path.split('?')[0].split('/').pop()}`),
         h('time', { class: 'dim' }, e.at.toLocaleTimeString('en-GB'))))))
   );
-  $('exchange').dataset.path = path;
+  $('latest').replaceChildren(h('span', { class: 'badge', 'data-tone': tone(x.status) }, x.status || 'no answer'),
+    h('span', { class: 'past-path' }, `${x.method} /${path}`), h('span', { class: 'dim' }, x.code ?? `${Math.round(x.ms)} ms`), '↓');
+  $('latest').hidden = false;
 }
 
 function block(title, content, button) {
