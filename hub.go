@@ -71,6 +71,11 @@ func routes() map[string]route {
 		"POST /api/run-ph-barrier-phase2": runRoute((*Hub).startRun),
 		"GET /api/run-ph-barrier-phase2":  runRoute((*Hub).showRun),
 
+		// web.go
+		"GET /{$}":          (*Hub).showPage,
+		"GET /web/{file}":   (*Hub).showAsset,
+		"GET /openapi.json": (*Hub).showDescription,
+
 		// hub.go
 		"GET /api":     (*Hub).showIndex,
 		"GET /healthz": (*Hub).showHealth,
@@ -196,6 +201,8 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 		{"GET", "/api/run-ph-barrier-phase2", "the current or latest run", run},
 		{"GET", "/api", "this index", "none"},
 		{"GET", "/healthz", "ready and able to store", "none"},
+		{"GET", "/openapi.json", "the description of all of this for programs (OpenAPI 3.1)", "none"},
+		{"GET", "/", "the page for people", "none"},
 	}
 	for i := range operations {
 		operations[i].Href = h.base + operations[i].Href

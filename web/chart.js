@@ -274,6 +274,9 @@ export class Chart {
     c.fillStyle = this.ink.text;
     c.textAlign = 'left';
     c.font = this.ink.bold;
+    c.strokeStyle = this.ink.card;
+    c.lineWidth = 4;
+    c.strokeText(st.name, gutter + 6, y0 + 13);
     c.fillText(st.name, gutter + 6, y0 + 13);
     c.font = this.ink.font;
   }
@@ -493,7 +496,7 @@ function inks(el) {
   const style = getComputedStyle(el);
   const of = name => style.getPropertyValue(`--${name}`).trim();
   return {
-    text: of('ink'), dim: of('dim'), line: of('grid'), band: of('band'), limit: of('limit'), in: of('sea'), high: of('high'), low_: of('low'),
+    text: of('ink'), card: of('card'), dim: of('dim'), line: of('grid'), band: of('band'), limit: of('limit'), in: of('sea'), high: of('high'), low_: of('low'),
     gap: of('gap'), phi: of('phi'), track: of('track'), cursor: of('ink'), select: of('select'),
     font: `11px ${style.fontFamily}`, bold: `600 12px ${style.fontFamily}`,
   };

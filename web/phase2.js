@@ -106,15 +106,14 @@ function drawRun(record) {
 function progress(record) {
   if (!record) return null;
   const percent = Math.round((record.progress ?? 0) * 100);
-  const tone = { running: 'busy', succeeded: 'good', failed: 'bad' }[record.status] ?? 'bad';
+  const tone = { running: 'busy', succeeded: 'good', ended: '', failed: 'bad' }[record.status];
   const sentence = {
     running: `Running: ${percent} %`,
     succeeded: `Done in ${record.duration_ms < 1000 ? `${Math.round(record.duration_ms)} ms` : `${(record.duration_ms / 1000).toFixed(1)} s`}.`,
   }[record.status] ?? record.words ?? `Failed: ${record.error?.detail ?? 'no reason given'}`;
   return h('div', { class: 'progress', 'data-tone': tone },
     record.status === 'running' && h('progress', { max: 100, value: percent, 'aria-label': 'Progress of the run' }),
-    h('p', { class: record.status === 'running' ? 'dim' : 'note', 'data-tone': tone }, sentence, ' ',
-      record.status === 'failed' && 'The files that stand stay as they were.'),
+    h('p', { class: record.status === 'running' ? 'dim' : 'note', 'data-tone': tone }, sentence),
     record.screening && screened(record.screening));
 }
 
@@ -143,9 +142,9 @@ async function run() {
   }
   running = false;
   const record = x.ok && x.data ? x.data : { status: 'failed', words: problem(x) };
-  if (id && record.id && record.id !== id) Object.assign(record, { status: 'failed', words: 'Another run has begun since; its record took the place of this one’s.' });
+  if (id && record.id && record.id !== id) Object.assign(record, { status: 'ended', words: 'This run has ended, and another after it: the record and the files are that one’s.' });
   drawRun(record);
-  say(record.status === 'succeeded' ? 'The run is done.' : `The run failed. ${record.words ?? record.error?.detail ?? ''}`);
+  say({ succeeded: 'The run is done.' }[record.status] ?? record.words ?? `The run failed. ${record.error?.detail ?? ''}`);
   await look();
 }
 

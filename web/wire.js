@@ -89,7 +89,7 @@ export const tone = status => (status === 0 || status >= 500 ? 'bad' : status >=
 function show(x) {
   shown = x;
   const path = x.path.split('?')[0];
-  $('exchange').replaceChildren(
+  $('exchange').replaceChildren(...[
     h('div', { class: 'sum' },
       h('p', { class: 'ask' }, h('b', null, x.method), ' ', h('span', null, `/${x.path}`)),
       h('p', { class: 'got' },
@@ -106,8 +106,8 @@ function show(x) {
       h('button', { type: 'button', 'aria-current': e === shown && 'true', onclick: () => show(e) },
         h('span', { class: 'badge', 'data-tone': tone(e.status) }, e.status || '—'),
         h('span', { class: 'past-path' }, `${e.method} ${e.path.split('?')[0].split('/').pop()}`),
-        h('time', { class: 'dim' }, e.at.toLocaleTimeString('en-GB'))))))
-  );
+        h('time', { class: 'dim' }, e.at.toLocaleTimeString('en-GB')))))),
+  ].filter(Boolean));
   $('latest').replaceChildren(h('span', { class: 'badge', 'data-tone': tone(x.status) }, x.status || 'no answer'),
     h('span', { class: 'past-path' }, `${x.method} /${path}`), h('span', { class: 'dim' }, x.code ?? `${Math.round(x.ms)} ms`), '↓');
   $('latest').hidden = false;
