@@ -48,7 +48,7 @@ export class Chart {
           button('Zoom in', '+', () => this.scale(0.5)), button('Zoom out', '−', () => this.scale(2)), button('Show all of the time', 'All', () => this.view(this.first, this.last)))),
       this.frame, this.map,
       h('div', { class: 'legend', 'aria-hidden': 'true' },
-        [['in', 'inside the band'], ['high', 'above it'], ['low', 'below it'], ['gap', 'no readings'], ['phi', 'worst φ']].map(([key, text]) => h('span', null, h('i', { class: `key-${key}` }), text))),
+        [['in', 'inside the band'], ['high', 'above it'], ['low', 'below it'], ['gap', 'no readings'], ['phi', 'worst φ (root scale)']].map(([key, text]) => h('span', null, h('i', { class: `key-${key}` }), text))),
       h('p', { class: 'dim keys', id: 'chart-keys' }, 'Drag to zoom, double-click for all. Keys: ← → move along, with Shift the view; + − zoom; 0 all; N and P the next and previous alert.'));
     this.listen();
     this.drawPager();
@@ -229,7 +229,6 @@ export class Chart {
     c.fillStyle = this.ink.line;
     for (const [t] of ticks) c.fillRect(Math.round(this.pixels(t)), 0, 1, this.height - axis);
     const lanes = this.lanes().map(st => ({ st, cols: columns(st, this.from, this.to, this.width - gutter, this.step) }));
-    this.fitScale(lanes.flatMap(({ cols }) => cols));
     lanes.forEach(({ st, cols }, i) => this.paintLane(c, st, cols, head + i * (this.lane + strip + gap)));
     c.fillStyle = this.ink.dim;
     c.textAlign = 'center';
@@ -240,14 +239,11 @@ export class Chart {
     this.paintCursor(c);
   }
 
-  // fitScale makes the band and everything in view fit, on one scale for all lanes, in steps of half a pH.
-  fitScale(cols) {
-    this.bottom = Math.floor(cols.reduce((ph, col) => Math.min(ph, col.min), this.low) * 2 - 0.3) / 2;
-    this.top = Math.ceil(cols.reduce((ph, col) => Math.max(ph, col.max), this.high) * 2 + 0.3) / 2;
-  }
-
   paintLane(c, st, cols, y0) {
-    const y = ph => y0 + (this.top - ph) / (this.top - this.bottom) * this.lane;
+    // The band and everything in view fit, in steps of half a pH.
+    const bottom = Math.max(0, Math.floor(cols.reduce((ph, col) => Math.min(ph, col.min), this.low) * 2 - 0.2) / 2);
+    const top = Math.min(14, Math.ceil(cols.reduce((ph, col) => Math.max(ph, col.max), this.high) * 2 + 0.2) / 2);
+    const y = ph => y0 + (top - ph) / (top - bottom) * this.lane;
     const [yHigh, yLow, right] = [y(this.high), y(this.low), this.width - gutter];
     c.fillStyle = this.ink.band;
     c.fillRect(gutter, yHigh, right, yLow - yHigh);
@@ -258,6 +254,8 @@ export class Chart {
     c.textAlign = 'right';
     c.fillText(this.high, gutter - 8, yHigh + 4);
     c.fillText(this.low, gutter - 8, yLow + 4);
+    if (yHigh - y0 > 24) c.fillText(top, gutter - 8, y0 + 8);
+    if (y0 + this.lane - yLow > 24) c.fillText(bottom, gutter - 8, y0 + this.lane);
     c.fillText('φ', gutter - 8, y0 + this.lane + strip);
 
     this.paintGaps(c, st, y0);
@@ -344,14 +342,14 @@ export class Chart {
     }
   }
 
-  // paintPhi draws the worst φ as columns; a bucket outside the band has none and fills the strip in the colour of its side.
+  // paintPhi draws the worst φ as columns, on a root scale since it is small nearly everywhere; a bucket outside the band has none and fills the strip in the colour of its side.
   paintPhi(c, cols, y0) {
     const tall = strip - 6;
     c.fillStyle = this.ink.track;
     c.fillRect(gutter, y0, this.width - gutter, tall);
     const wide = Math.max(1, this.step / (this.to - this.from) * (this.width - gutter) - 0.3);
     for (const col of cols) {
-      const share = col.outside ? 1 : clamp(col.phi / this.phiTop, 0.03, 1);
+      const share = col.outside ? 1 : clamp(Math.sqrt(col.phi / this.phiTop), 0.03, 1);
       c.fillStyle = col.outside ? (col.max > this.high ? this.ink.high : this.ink.low_) : this.ink.phi;
       c.fillRect(gutter + col.x, y0 + tall * (1 - share), wide, tall * share);
     }
