@@ -187,7 +187,7 @@ const claimWords = {
   jti: () => 'this one token',
   username: () => 'the user’s name',
   role: () => 'what the user may do',
-  gen: n => `generation: ${n === 1 ? 'straight from log-in' : `refreshed ${n - 1} ${n === 2 ? 'time' : 'times'}`}`,
+  gen: n => `generation: ${n === 0 ? 'straight from log-in' : `refreshed ${n} ${n === 1 ? 'time' : 'times'}`}`,
   iat: n => `issued ${utc(n)}`,
   exp: n => `expires ${utc(n)}`,
   nbf: n => `not before ${utc(n)}`,
@@ -203,12 +203,12 @@ function tokenCard(title, t) {
         : 'None yet. It fetches the next pair, once, and is spent by it.'));
   }
   const generation = session.refresh.claims.gen;
+  const dots = Array.from({ length: Math.min(generation + 1, 6) || 0 });
   return h('article', { class: 'card token', 'data-kind': kind, 'aria-label': title },
     h('div', { class: 'token-h' },
       h('h3', null, title),
       kind === 'refresh' && h('p', { class: 'gens', title: 'Each refresh makes the next generation; the ones before are spent.' },
-        Number.isFinite(generation) && Array.from({ length: Math.min(generation, 6) }, (_, i, all = Math.min(generation, 6)) =>
-          h('i', { class: i === all - 1 ? 'now' : 'spent', 'aria-hidden': 'true' })),
+        dots.map((_, i) => h('i', { class: i === dots.length - 1 ? 'now' : 'spent', 'aria-hidden': 'true' })),
         `generation ${generation}`)),
     h('p', { class: 'count', 'data-exp': t.claims.exp, 'data-iat': t.claims.iat }, h('b'), ' ', h('span')),
     h('div', { class: 'drain', 'aria-hidden': 'true' }, h('i')),
