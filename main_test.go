@@ -77,7 +77,7 @@ func openTestHub(t testing.TB, clock *testClock, flags ...string) (*testHub, fun
 		t.Fatal(err)
 	}
 	edge := newEdge(hub, true, "hub.test", o.cors, nil)
-	return &testHub{Hub: hub, t: t, clock: clock, handler: edge, remote: "127.0.0.1:40000"}, sync.OnceFunc(stop)
+	return &testHub{Hub: hub, t: t, clock: clock, handler: described(t, edge), remote: "127.0.0.1:40000"}, sync.OnceFunc(stop)
 }
 
 // testRand returns reproducible randomness that may be read by many at once.
