@@ -147,7 +147,7 @@ func answerFaults(r *http.Request, status int, header http.Header, body []byte) 
 	if r.Method == http.MethodOptions && operation == nil {
 		return nil // a preflight
 	}
-	if operation == nil || status == http.StatusForbidden && at(operation, "responses", "403") == nil {
+	if operation == nil {
 		if status < 400 {
 			return []string{"no such operation is described"}
 		}

@@ -40,10 +40,11 @@ export class Chart {
       'aria-valuemin': Math.round(this.first), 'aria-valuemax': Math.round(this.last), 'aria-valuenow': Math.round(this.cursor),
     }, this.canvas);
     this.readout = h('div', { class: 'readout', id: 'readout' });
+    this.range = h('span', { class: 'dim', id: 'range' }); // which part of the time is in view
     this.pager = h('div', { class: 'filters' });
     box.append(
       h('div', { class: 'chart-bar' }, this.readout,
-        h('div', { class: 'filters' }, this.pager,
+        h('div', { class: 'filters' }, this.pager, this.range,
           button('Earlier', '←', () => this.pan(-0.25)), button('Later', '→', () => this.pan(0.25)),
           button('Zoom in', '+', () => this.scale(0.5)), button('Zoom out', '−', () => this.scale(2)), button('Show all of the time', 'All', () => this.view(this.first, this.last)))),
       this.frame, this.map,
@@ -396,6 +397,8 @@ export class Chart {
       ...this.values().map(({ st, i }) => h('span', null, `${st.name} `, i < 0 ? h('em', null, 'no reading')
         : [h('b', { class: st.outside[i] ? (st.max[i] > this.high ? 'v-high' : 'v-low') : '' }, st.mean[i].toFixed(2)), h('em', null, st.outside[i] ? ' outside' : ` φ ${st.phi[i].toFixed(2)}`)])));
     this.frame.setAttribute('aria-valuenow', Math.round(this.cursor));
+    const whole = this.to - this.from >= this.last - this.first;
+    this.range.textContent = whole ? 'all of the time' : `${utcMinute(this.from)} – ${utcMinute(this.to)}`;
   }
 
   // tell words the place of the cursor for screen readers.

@@ -1,0 +1,273 @@
+// The page in a real browser, from the first click to a hub that is gone.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startPage opens a section of the page of a hub of its own.
+func startPage(t *testing.T, b *browser, section string, flags ...string) *process {
+	t.Helper()
+	p := startProcess(t, append([]string{"-ephemeral", "-log", "off"}, flags...)...)
+	b.open(p.base + "/#" + section)
+	b.wait(`document.querySelector('#pulse').dataset.state === 'here'`)
+	return p
+}
+
+func TestPageTellsTheStoryOfASession(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 900, "light")
+	p := startPage(t, b, "accounts")
+
+	b.click("[data-key=demo-disabled]")
+	b.wait(`document.querySelector('.note').innerText.includes('disabled')`)
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+	for _, want := range []string{`{"alg":"HS256","typ":"at+jwt"}`, "issued ", "expires ", "user-demo", "14:5", "left of 15 min"} {
+		if got := b.text(".token[data-kind=access]"); !strings.Contains(got, want) {
+			t.Errorf("the access token does not show %q:\n%s", want, got)
+		}
+	}
+	if got := b.text(".token[data-kind=refresh]"); !strings.Contains(got, "generation 0") {
+		t.Errorf("the refresh token shows\n%s", got)
+	}
+	first := b.text(".token[data-kind=access] .count b")
+	b.wait(fmt.Sprintf(`document.querySelector('.token[data-kind=access] .count b').innerText !== %q`, first))
+
+	b.click("[data-key=me]")
+	b.wait(`document.querySelector('.note').innerText.includes('The hub knows you: demo')`)
+	b.click("[data-key=refresh]")
+	b.wait(`document.querySelector('.gens').innerText.includes('generation 1')`)
+	if got := b.text("#wire"); !strings.Contains(got, "/api/authentication/refresh") || !strings.Contains(got, "200 OK") || !strings.Contains(got, "cache-control") {
+		t.Errorf("the panel shows\n%s", got)
+	}
+	if got := b.text(".curl"); !strings.HasPrefix(got, "curl -i -X POST -H 'Authorization: Bearer ey") || !strings.HasSuffix(got, "'"+p.base+"/api/authentication/refresh'") {
+		t.Errorf("the curl line is %s", got)
+	}
+
+	b.click("[data-key=replay]")
+	b.wait(`document.querySelectorAll('.token[data-state=ended]').length === 2`)
+	if got := b.text("#wire .code"); got != "token_reused" {
+		t.Errorf("the replay was answered %q", got)
+	}
+	b.click("[data-key=me]")
+	b.wait(`document.querySelector('#wire .code').innerText === 'token_revoked'`)
+
+	b.wantQuiet("401", "403")
+	b.wantOnly(p.base)
+}
+
+func TestPageRegistersAndLogsOut(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 390, 844, "dark")
+	p := startPage(t, b, "accounts")
+	const hostile = `<img src=x onerror=alert(1)>`
+
+	b.click("[data-key=form-register]")
+	b.fill("[name=username]", "newcomer")
+	b.fill("[name=name]", hostile)
+	b.fill("[name=password]", "short")
+	b.click("[data-key=submit]")
+	b.wait(`document.querySelector('.note').innerText.includes('8 to 256 bytes')`)
+	b.fill("[name=password]", "long enough")
+	b.click("[data-key=submit]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+	if got := b.text(".who h3"); got != hostile {
+		t.Errorf("the name shows as %q", got)
+	}
+	b.click("[data-key=logout]")
+	b.wait(`document.querySelectorAll('.token[data-state=ended]').length === 2`)
+	if wide := b.js(`return document.documentElement.scrollWidth - innerWidth`); wide.(float64) > 0 {
+		t.Errorf("the page is %v pixels wider than the window", wide)
+	}
+
+	b.wantQuiet("422")
+	b.wantOnly(p.base)
+}
+
+func TestPageShowsATokenRunOut(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 820, 1100, "light")
+	startPage(t, b, "accounts", "-access-ttl", "1500ms")
+
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'expired'`)
+	b.wait(`document.querySelector('#say').textContent === 'The access token has expired.'`)
+	b.click("[data-key=me]")
+	b.wait(`document.querySelector('#wire .code').innerText === 'token_expired'`)
+	b.click("[data-key=refresh]")
+	b.wait(`['live', 'soon'].includes(document.querySelector('.token[data-kind=access]').dataset.state)`)
+	b.wantQuiet("401")
+}
+
+func TestPageSaysThatTheHubIsGoneAndGoesOnWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 900, "light")
+	p := startPage(t, b, "accounts")
+
+	p.stop()
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelector('#gone').innerText.includes('no longer answers')`)
+	if got := b.text("#account .note"); !strings.Contains(got, "no answer") {
+		t.Errorf("the card says %q", got)
+	}
+	address, _ := url.Parse(p.base)
+	startProcess(t, "-ephemeral", "-log", "off", "-addr", address.Host)
+	b.wait(`document.querySelector('#gone').innerText === '' && document.querySelector('#pulse').dataset.state === 'here'`)
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+	b.wantQuiet("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
+}
+
+func TestPageRunsAndDraws(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 900, "light")
+	p := startPage(t, b, "phase2")
+
+	b.wait(`document.querySelectorAll('.files [data-tone=idle]').length === 3`)
+	b.click("#run-now")
+	b.wait(`document.querySelectorAll('.files [data-tone=good]').length === 3 && document.querySelector('#chart canvas')`)
+	b.wait(`document.querySelector('#run').innerText.includes('11,156 of 11,300 readings accepted')`)
+	if inks := b.js(`const c = document.querySelector('#chart canvas'); const px = new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer); return new Set(px).size`); inks.(float64) < 20 {
+		t.Errorf("the chart has %v colours", inks)
+	}
+
+	b.click(".alerts [data-alert]:nth-of-type(2) button")
+	b.wait(`document.activeElement.id === 'chart' && document.querySelector('#range').innerText.includes('10 Mar 2025')`)
+	b.press("0")
+	b.wait(`document.querySelector('#range').innerText === 'all of the time'`)
+	b.js(`document.querySelector('#chart').scrollIntoView({block: 'center', behavior: 'instant'})`)
+	b.drag("#chart", 0.4, 0.6)
+	b.wait(`document.querySelector('#range').innerText.includes('–')`)
+	zoomed := b.text("#range")
+	b.press("+")
+	b.wait(fmt.Sprintf(`document.querySelector('#range').innerText !== %q`, zoomed))
+	b.press("0")
+	b.press("n")
+	b.wait(`document.querySelector('#range').innerText !== 'all of the time' && document.querySelector('#chart').getAttribute('aria-valuetext').includes('pH')`)
+	if rows := b.js(`return document.querySelectorAll('.impact tbody tr').length`); rows.(float64) != 4 {
+		t.Errorf("%v stations in the table of impact", rows)
+	}
+
+	b.wantQuiet()
+	b.wantOnly(p.base)
+}
+
+func TestPageRunsOnAFileOfItsOwn(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 820, 1100, "dark")
+	startPage(t, b, "phase2")
+	b.wait(`document.querySelectorAll('.files [data-tone=idle]').length === 3`)
+
+	b.attach("#csv", writeFile(t, "empty.csv", "time,station,ph\n"))
+	b.click("#run-now")
+	b.wait(`document.querySelector('#run .note[data-tone=bad]')?.innerText.includes('stand')`)
+
+	b.attach("#csv", writeFile(t, "long.csv", manyReadings(12_000)))
+	b.fill("[name=interval]", "1m")
+	b.click("#run-now")
+	b.wait(`document.querySelector('#chart canvas') && document.querySelector('.chart-card').innerText.includes('request')`)
+	frame := b.call("POST", "/execute/async", map[string]any{"args": []any{}, "script": `
+		const done = arguments[0], chart = document.querySelector('#chart'), r = chart.getBoundingClientRect(), times = [];
+		const next = () => { if (times.length === 40) return done(times.sort((a, b) => a - b)[20]);
+			const began = performance.now();
+			chart.dispatchEvent(new PointerEvent('pointermove', {clientX: r.left + 100 + times.length * 10, clientY: r.top + 20}));
+			requestAnimationFrame(() => setTimeout(() => { times.push(performance.now() - began); next() })) };
+		next()`}).(float64)
+	t.Logf("a frame with 12,000 points takes %.1f ms", frame)
+	if frame > 250 {
+		t.Errorf("a frame with 12,000 points takes %.0f ms", frame)
+	}
+	b.wantQuiet()
+}
+
+// manyReadings is a CSV of n readings of one station, a minute apart, that swing through the band and out of it.
+func manyReadings(n int) string {
+	var csv strings.Builder
+	csv.WriteString("time,station,ph\n")
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range n {
+		fmt.Fprintf(&csv, "%s,tank,%d.%02d\n", at.Add(time.Duration(i)*time.Minute).Format(time.RFC3339), 6+i/400%3, i*7%100)
+	}
+	return csv.String()
+}
+
+func TestPageWantsATokenWhereFilesAreProtected(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 900, "light")
+	startPage(t, b, "phase2", "-protect", "files,run", "-run")
+
+	b.wait(`document.querySelector('#files .note').innerText.includes('Log in')`)
+	b.click(`nav a[href="#accounts"]`)
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+	b.click(`nav a[href="#phase2"]`)
+	b.wait(`document.querySelector('#chart canvas')`)
+	b.wantQuiet("401")
+}
+
+// axe is axe-core, which .ci/run puts where web/test/package.json says.
+func axe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join("web", "test", "node_modules", "axe-core", "axe.min.js")
+	source, err := os.ReadFile(path)
+	if err != nil {
+		unavailable(t, "axe-core is not installed (npm ci --prefix web/test)")
+	}
+	return string(source)
+}
+
+func TestPageIsAccessible(t *testing.T) {
+	t.Parallel()
+	source := axe(t)
+	for theme, width := range map[string]int{"light": 1440, "dark": 390} {
+		t.Run(fmt.Sprintf("%s-%d", theme, width), func(t *testing.T) {
+			t.Parallel()
+			b := newBrowser(t, width, 900, theme)
+			startPage(t, b, "accounts", "-run")
+			if dark := b.js(`return matchMedia('(prefers-color-scheme: dark)').matches`); dark != (theme == "dark") {
+				t.Fatalf("the browser is not in the %s theme", theme)
+			}
+			b.wantAccessible(source, "the way in")
+			b.click("[data-key=form-register]")
+			b.wantAccessible(source, "the way in, registering")
+			b.click("[data-key=demo-demo]")
+			b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+			b.wantAccessible(source, "logged in")
+			b.click("[data-key=logout]")
+			b.wait(`document.querySelectorAll('.token[data-state=ended]').length === 2`)
+			b.wantAccessible(source, "logged out")
+			b.click(`nav a[href="#phase2"]`)
+			b.wait(`document.querySelector('#chart canvas')`)
+			b.wantAccessible(source, "the results")
+		})
+	}
+}
+
+// wantAccessible runs axe-core on the page as it stands: no finding may be serious or critical.
+func (b *browser) wantAccessible(source, state string) {
+	b.t.Helper()
+	b.js(source + "; window.axe = axe ?? window.axe;")
+	result := b.call("POST", "/execute/async", map[string]any{"args": []any{},
+		"script": `const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done({passes: r.passes.length, violations: r.violations.map(v => ({impact: v.impact, id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.target.join(' ') + ': ' + n.failureSummary)}))}), e => done({error: String(e)}))`}).(map[string]any)
+	if result["error"] != nil || result["passes"].(float64) < 10 {
+		b.t.Fatalf("axe did not run: %v", result)
+	}
+	for _, v := range result["violations"].([]any) {
+		violation := v.(map[string]any)
+		text, _ := json.MarshalIndent(violation, "", "  ")
+		if violation["impact"] == "serious" || violation["impact"] == "critical" {
+			b.t.Errorf("%s: %s", state, text)
+		} else {
+			b.t.Logf("%s: %s", state, text)
+		}
+	}
+}
