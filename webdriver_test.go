@@ -78,7 +78,7 @@ func newBrowser(t *testing.T, width, height int, theme string) *browser {
 		"browserName":        "chrome",
 		"goog:chromeOptions": map[string]any{"args": args},
 		"goog:loggingPrefs":  map[string]string{"browser": "ALL", "performance": "ALL"},
-		"timeouts":           map[string]int{"script": 20_000},
+		"timeouts":           map[string]int{"script": 60_000},
 	}}})
 	b.session += "/session/" + made.(map[string]any)["sessionId"].(string)
 	t.Cleanup(func() { b.call("DELETE", "", nil) })
@@ -132,7 +132,7 @@ func (b *browser) js(body string, args ...any) any {
 // wait waits until a JavaScript expression is true, and fails the test with the page's state where it doesn't become so.
 func (b *browser) wait(expression string) {
 	b.t.Helper()
-	const script = `const done = arguments[arguments.length - 1], until = performance.now() + 15000;
+	const script = `const done = arguments[arguments.length - 1], until = performance.now() + 40000;
 		const look = () => { let ok = false; try { ok = (%s) } catch {}
 			if (ok) done(''); else if (performance.now() > until) done(document.body.innerText); else setTimeout(look, 15) }; look()`
 	seen := b.call("POST", "/execute/async", map[string]any{"script": fmt.Sprintf(script, expression), "args": []any{}})
