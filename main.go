@@ -32,6 +32,7 @@ const usage = `authhub: a test hub for authentication, and a file service for pH
 Usage:
   authhub [flags]          run the hub
   authhub -check URL       exit 0 if the hub at URL is ready, 1 if not
+  authhub -tour            play the story of a hub and print it; with -base-url, against a running one
   authhub -version
 
 Flags:
@@ -59,6 +60,7 @@ Examples:
   authhub
   authhub -addr 127.0.0.1:0 -ephemeral -exit-with-stdin
   authhub -readings plant.csv -run -protect files,run
+  authhub -tour -base-url http://127.0.0.1:8080
 `
 
 const (
@@ -94,6 +96,8 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	case o.check != "":
 		err = checkHealth(ctx, o.check)
+	case o.tour:
+		err = runTour(ctx, o, stdout)
 	default:
 		err = serve(ctx, o, stdin, stdout, stderr)
 	}
@@ -111,7 +115,7 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 type options struct {
 	settings
 	addr, dir, users, baseURL, readyFile, logFormat, check string
-	ephemeral, run, exitWithStdin, version                 bool
+	ephemeral, run, exitWithStdin, version, tour           bool
 	cors                                                   []string
 	secret                                                 string // AUTHHUB_SECRET
 	now                                                    func() time.Time
@@ -139,6 +143,7 @@ func parseFlags(args []string) (*options, error) {
 	f.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "")
 	f.StringVar(&o.logFormat, "log", "text", "")
 	f.StringVar(&o.check, "check", "", "")
+	f.BoolVar(&o.tour, "tour", false, "")
 	f.BoolVar(&o.version, "version", false, "")
 	if err := f.Parse(args); err != nil {
 		return nil, misuse(err)
