@@ -150,7 +150,7 @@ func (h *Hub) checkPassword(r *http.Request, name, email, password string) (*use
 		c = &u.Credential
 	}
 	right, err := h.hasher.verify(r.Context(), c, password)
-	h.throttle.end(attempt, throttleKey, err == nil && !right, h.now())
+	h.throttle.end(attempt, throttleKey, right, err, h.now())
 
 	switch {
 	case err != nil:

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -492,6 +494,34 @@ func TestThrottling(t *testing.T) {
 	attempt("demo", "demo-password").want(429, "too_many_attempts")
 	h.clock.advance(50 * time.Second)
 	attempt("demo", "demo-password").want(200)
+}
+
+func TestGivingUpDoesNotClearFailedLogins(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	h.hasher = newHasher(ephemeralRounds) // its gate is this test's to close
+	attempt := func(password string) *answer {
+		return h.post(loginPath, map[string]any{"username": "demo", "password": password})
+	}
+	for range maxFailures - 1 {
+		attempt("wrong").want(401, "invalid_credentials")
+	}
+
+	for range cap(h.hasher.gate) {
+		h.hasher.gate <- struct{}{}
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequestWithContext(gone, "POST", loginPath, strings.NewReader("username=demo&password=wrong"))
+	r.Header.Set(formType[0], formType[1])
+	r.RemoteAddr = h.remote
+	h.Hub.ServeHTTP(httptest.NewRecorder(), r)
+	for range cap(h.hasher.gate) {
+		<-h.hasher.gate
+	}
+
+	attempt("wrong").want(401, "invalid_credentials")
+	attempt("demo-password").want(429, "too_many_attempts")
 }
 
 func TestUsersOfAFile(t *testing.T) {

@@ -64,15 +64,17 @@ func (t *throttle) begin(ctx context.Context, key string, now func() time.Time) 
 	}
 }
 
-// end tells how an admitted attempt came out. A success clears the failures before it.
-func (t *throttle) end(a *attempts, key string, failed bool, now time.Time) {
+// end tells how an admitted attempt came out. A right password clears the failures before it; an attempt that was
+// given up, so that nobody learnt anything from it, neither counts nor clears.
+func (t *throttle) end(a *attempts, key string, right bool, givenUp error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a.pending--
-	if failed {
-		a.failures = append(a.failures, now)
-	} else {
+	switch {
+	case right:
 		a.failures = nil
+	case givenUp == nil:
+		a.failures = append(a.failures, now)
 	}
 	if a.ended != nil {
 		close(a.ended)
