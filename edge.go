@@ -21,8 +21,8 @@ import (
 // edge wraps the handler of a process.
 type edge struct {
 	next        http.Handler
-	loopback    bool     // bound to a loopback address: the Host must be one too, or baseHost
-	baseHost    string   // host, and port if any, of the base URL
+	loopback    bool     // bound to a loopback address: the Host must be one too, or baseName
+	baseName    string   // host name of the base URL
 	origins     []string // that may read answers, besides loopback ones
 	anyOrigin   bool
 	log         *slog.Logger // nil: no line a request
@@ -33,7 +33,7 @@ func newEdge(next http.Handler, loopback bool, baseHost string, cors []string, l
 	return &edge{
 		next:        next,
 		loopback:    loopback,
-		baseHost:    baseHost,
+		baseName:    hostName(baseHost),
 		origins:     cors,
 		anyOrigin:   slices.Contains(cors, "*"),
 		log:         log,
@@ -106,7 +106,7 @@ func setSecurityHeaders(h http.Header) {
 // admit refuses what a page on the network may not do to a hub, and marks the answer as readable by the origin
 // that asks where it may read it.
 func (e *edge) admit(answer http.Header, r *http.Request) *httpError {
-	if e.loopback && r.Host != e.baseHost && !isLoopback(r.Host) {
+	if e.loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
 		return fail(http.StatusForbidden, "forbidden_host",
 			"This hub answers to loopback hosts and its base URL only; see -base-url.")
 	}
@@ -147,16 +147,22 @@ func answerPreflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// isLoopback reports whether a host, with or without a port, names this machine itself.
-func isLoopback(host string) bool {
+// hostName returns a host without port, brackets and final dot, in lower case. Rebinding is a matter of names: the
+// port is not looked at.
+func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
-	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") { // RFC 6761 section 6.3
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// isLoopback reports whether a host, with or without a port, names this machine itself.
+func isLoopback(host string) bool {
+	name := hostName(host)
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761 section 6.3
 		return true
 	}
-	ip, err := netip.ParseAddr(host)
+	ip, err := netip.ParseAddr(name)
 	return err == nil && ip.IsLoopback()
 }
 
