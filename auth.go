@@ -188,7 +188,7 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	s, u, err := h.store.rotate(r.Context(), c.Session, c.Generation, now)
+	s, u, err := h.store.rotate(r.Context(), c.Session, c.Generation, now, h.reuse())
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,16 @@ func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
 	if err := c.check(accessToken, h.now()); err != nil {
 		return session{}, nil, err
 	}
-	return h.store.live(c.Session)
+	s, u, err := h.store.live(c.Session)
+	switch {
+	case err != nil:
+		return session{}, nil, err
+	case c.Generation > s.Generation: // of a rotation that a snapshot put back has undone
+		return session{}, nil, errRevoked
+	case c.Generation < s.AccessFrom:
+		return session{}, nil, errTokenExpired
+	}
+	return s, u, nil
 }
 
 // bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
@@ -287,12 +296,19 @@ func (h *Hub) newID() string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
+// claims returns what the current token of this kind says.
+func (s *session) claims(k kind, u *user) claims {
+	c := claims{Kind: k, Subject: u.ID, Session: s.ID, Generation: s.Generation, IssuedAt: s.Issued,
+		ExpiresAt: s.Issued + s.RefreshTTL, Username: u.Username, Role: u.Role}
+	if k == accessToken {
+		c.ExpiresAt = s.Issued + s.AccessTTL
+	}
+	return c
+}
+
 // writeSession answers with the current pair of s.
 func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *user) error {
-	access := claims{Kind: accessToken, Subject: u.ID, Session: s.ID, Generation: s.Generation,
-		IssuedAt: s.Issued, ExpiresAt: s.Issued + s.AccessTTL, Username: u.Username, Role: u.Role}
-	refresh := claims{Kind: refreshToken, Subject: u.ID, Session: s.ID, Generation: s.Generation,
-		IssuedAt: s.Issued, ExpiresAt: s.Issued + s.RefreshTTL}
+	access, refresh := s.claims(accessToken, u), s.claims(refreshToken, u)
 	return writeJSON(w, status, sessionBody{
 		AccessToken:      h.signer.sign(&access),
 		RefreshToken:     h.signer.sign(&refresh),

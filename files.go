@@ -65,6 +65,7 @@ type output struct {
 	mu         sync.RWMutex // held for writing while names change, for reading while files are looked up
 	root       *os.Root     // nil: nothing has been written yet
 	path       string
+	closed     bool
 	kept       [resultFiles]keptFile
 }
 
@@ -95,6 +96,9 @@ func (f *output) open() (*os.Root, error) {
 	if f.root != nil {
 		return f.root, nil
 	}
+	if f.closed { // a namespace was deleted under a request; nothing would remove a folder made now
+		return nil, errBusy
+	}
 	path, err := f.place()
 	if err != nil {
 		return nil, err
@@ -104,12 +108,30 @@ func (f *output) open() (*os.Root, error) {
 	return f.root, err
 }
 
+// clear removes the three files.
+func (f *output) clear() error {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.root == nil {
+		return nil
+	}
+	for file := range resultFile(resultFiles) {
+		if err := f.root.Remove(file.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return f.sync(".")
+}
+
 // close releases the folder, and removes it if it is a temporary one.
 func (f *output) close() error {
 	f.publishing.Lock()
 	defer f.publishing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.closed = true
 	if f.root == nil {
 		return nil
 	}
@@ -147,10 +169,10 @@ func (f *output) publish(write func(resultFile, io.Writer) error, modified time.
 	f.publishing.Lock()
 	defer f.publishing.Unlock()
 	root, err := f.open()
-	if err == nil {
-		err = f.recover()
+	if err != nil {
+		return diskError(err)
 	}
-	if err == nil {
+	if err = f.recover(); err == nil {
 		err = f.stage(root, write, modified)
 	}
 	if err == nil {

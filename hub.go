@@ -7,7 +7,9 @@ package main
 
 import (
 	"io"
+	"iter"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +28,7 @@ type Hub struct {
 	runs     *runs
 	base     string // the address clients know this hub by, without a slash at the end
 	now      func() time.Time
+	reuse    func() reusePolicy
 	rand     io.Reader
 	log      *slog.Logger
 }
@@ -37,6 +40,8 @@ type settings struct {
 	protectFiles bool
 	protectRun   bool
 	readings     string // path of the readings; "" for the embedded ones
+	lab          bool
+	labKey       string // that lab requests must carry; "" for none
 }
 
 // newMux returns the routes of a hub.
@@ -45,7 +50,7 @@ func newMux() *http.ServeMux {
 	for pattern, serve := range routes() {
 		mux.Handle(pattern, serve)
 	}
-	for path, allow := range allowedMethods() {
+	for path, allow := range allowedMethods(maps.Keys(routes())) {
 		mux.Handle(path, methodNotAllowed(allow))
 	}
 	return mux
@@ -82,10 +87,10 @@ func routes() map[string]route {
 	}
 }
 
-// allowedMethods returns, for each path that has routes, the Allow header of its 405.
-func allowedMethods() map[string]string {
+// allowedMethods returns, for each path of these "METHOD /path" patterns, the Allow header of its 405.
+func allowedMethods(patterns iter.Seq[string]) map[string]string {
 	methods := make(map[string][]string)
-	for pattern := range routes() {
+	for pattern := range patterns {
 		method, path, _ := strings.Cut(pattern, " ")
 		methods[path] = append(methods[path], method)
 		if method == "GET" {
@@ -203,6 +208,9 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 		{"GET", "/healthz", "ready and able to store", "none"},
 		{"GET", "/openapi.json", "the description of all of this for programs (OpenAPI 3.1)", "none"},
 		{"GET", "/", "the page for people", "none"},
+	}
+	if h.settings.lab {
+		operations = append(operations, labOperations(h.settings.labKey != "")...)
 	}
 	for i := range operations {
 		operations[i].Href = h.base + operations[i].Href

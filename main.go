@@ -46,6 +46,7 @@ Flags:
   -protect GROUPS      ask for an access token on: files, run, or files,run
   -cors ORIGINS        origins, separated by commas, whose pages may use the hub besides loopback ones; * for all
   -base-url URL        address that clients know the hub by (the one it listens on)
+  -lab                 offer the lab for tests: namespaces, clock, faults, request record, report under /lab and /ns
   -run                 produce the three files before the hub is announced
   -ready-file FILE     write the base URL to FILE, by atomic rename, once the hub listens
   -exit-with-stdin     stop when standard input ends
@@ -53,6 +54,8 @@ Flags:
 
 Environment:
   AUTHHUB_SECRET       at least 32 bytes to derive the signing keys from, in place of DIR/secret
+  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; a must with -lab on an address
+                       that is not loopback
 
 Standard output carries one line, the base URL. Exit status: 0 after a signal, 2 for misuse, 1 otherwise.
 
@@ -70,6 +73,8 @@ const (
 	idleTimeout     = 2 * time.Minute
 	uploadTimeout   = 10 * time.Minute // for the longest body
 	shutdownTimeout = 5 * time.Second
+
+	maxTTL = 10 * 365 * 24 * time.Hour
 
 	maxHeader = 12 << 10 // net/http reads 4 KiB more than it is told, which makes the 16 KiB of the contract
 )
@@ -124,7 +129,7 @@ type options struct {
 
 // parseFlags reads the command line and the environment. Errors: flag.ErrHelp, or one that is errMisuse.
 func parseFlags(args []string) (*options, error) {
-	o := &options{secret: os.Getenv("AUTHHUB_SECRET"), now: time.Now, rand: rand.Reader}
+	o := &options{settings: settings{labKey: os.Getenv("AUTHHUB_LAB_KEY")}, secret: os.Getenv("AUTHHUB_SECRET"), now: time.Now, rand: rand.Reader}
 	var protect, cors string
 	f := flag.NewFlagSet("authhub", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -138,6 +143,7 @@ func parseFlags(args []string) (*options, error) {
 	f.StringVar(&protect, "protect", "", "")
 	f.StringVar(&cors, "cors", "", "")
 	f.StringVar(&o.baseURL, "base-url", "", "")
+	f.BoolVar(&o.lab, "lab", false, "")
 	f.BoolVar(&o.run, "run", false, "")
 	f.StringVar(&o.readyFile, "ready-file", "", "")
 	f.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "")
@@ -198,7 +204,7 @@ func (o *options) checkFlags() error {
 		return fmt.Errorf("-addr: %w", err)
 	}
 	for name, ttl := range map[string]time.Duration{"-access-ttl": o.accessTTL, "-refresh-ttl": o.refreshTTL} {
-		if ttl < time.Millisecond || ttl > 10*365*24*time.Hour {
+		if ttl < time.Millisecond || ttl > maxTTL {
 			return fmt.Errorf("%s: must be 1ms to ten years", name)
 		}
 	}
@@ -232,6 +238,9 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	if o.baseURL == "" {
 		o.baseURL = addressOf(bound)
 	}
+	if o.lab && o.labKey == "" && !bound.IP.IsLoopback() {
+		return misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY", o.addr))
+	}
 	log, requestLog := newLogs(o.logFormat, stderr)
 
 	hub, closeHub, err := openHub(o, log)
@@ -239,6 +248,12 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 		return err
 	}
 	defer closeHub()
+	var front http.Handler = hub
+	if o.lab {
+		lab := newLab(ctx, hub)
+		defer lab.close()
+		front, hub = lab, lab.root.hub.Load()
+	}
 	if o.run {
 		if err := hub.runOnce(ctx); err != nil {
 			return err
@@ -247,7 +262,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 
 	base, _ := url.Parse(o.baseURL)
 	server := &http.Server{
-		Handler:           newEdge(hub, bound.IP.IsLoopback(), base.Host, o.cors, requestLog),
+		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, o.cors, requestLog),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -320,6 +335,7 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 		return nil, nil, err
 	}
 	h := &Hub{settings: &o.settings, mux: newMux(), throttle: newThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
+	h.reuse = func() reusePolicy { return reusePolicy{} } // RFC 9700: a spent refresh token ends its session
 	release := func() error { return nil }
 	secret := []byte(o.secret)
 	if o.ephemeral {

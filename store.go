@@ -88,6 +88,10 @@ type session struct {
 	RefreshTTL int64  `json:"refresh_ttl"`
 	Generation int    `json:"gen"`    // of the current pair
 	Issued     int64  `json:"issued"` // when the current pair was
+
+	// Tokens of generations below these count as expired, whatever their time: the lab's doing.
+	AccessFrom  int `json:"access_from,omitempty"`
+	RefreshFrom int `json:"refresh_from,omitempty"`
 }
 
 // overAt is when the last token of the session expires.
@@ -95,16 +99,25 @@ func (s *session) overAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshT
 
 // event is one line of the journal. Its parts are applied in the order of the fields.
 type event struct {
+	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
 	End    []string    `json:"end,omitempty"`    // these sessions end
 	User   *userRecord `json:"user,omitempty"`   // this user registers
 	Start  *session    `json:"start,omitempty"`  // this session starts
 	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair
+	Expire *expiry     `json:"expire,omitempty"` // tokens of this session expire
 }
 
 type rotation struct {
 	Session    string `json:"id"`
 	Generation int    `json:"gen"`
 	Issued     int64  `json:"issued"`
+}
+
+// expiry sets a session's AccessFrom and RefreshFrom.
+type expiry struct {
+	Session     string `json:"id"`
+	AccessFrom  int    `json:"access_from,omitempty"`
+	RefreshFrom int    `json:"refresh_from,omitempty"`
 }
 
 type userRecord struct {
@@ -194,10 +207,7 @@ func (s *store) register(ctx context.Context, u *user, first session) error {
 		if len(s.users) >= maxUsers {
 			return event{}, errUserLimit
 		}
-		return event{
-			User:  &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()},
-			Start: &first,
-		}, nil
+		return event{User: u.stored(), Start: &first}, nil
 	})
 }
 
@@ -217,10 +227,17 @@ func (s *store) startSession(ctx context.Context, started session) error {
 	})
 }
 
+// reusePolicy says what becomes of a refresh token that is used a second time. The zero value, the only one
+// outside the lab, ends the session (RFC 9700 section 4.14.2).
+type reusePolicy struct {
+	grace time.Duration // so long after it was spent, a token gets the same successor pair again
+	allow bool          // a spent token rotates like the current one
+}
+
 // rotate spends the refresh token of generation gen and returns the session with its next pair current.
-// A token spent before ends the session (RFC 9700 section 4.14.2): errReused, once that is on disk.
-// Errors besides: errRevoked, errDisabled, errStoreFailed, errDiskFull.
-func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time) (session, *user, error) {
+// A token spent before ends the session, unless policy lets it pass: errReused, once that is on disk.
+// Errors besides: errRevoked, errTokenExpired, errDisabled, errStoreFailed, errDiskFull.
+func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time, policy reusePolicy) (session, *user, error) {
 	var next session
 	var owner *user
 	var reused error
@@ -229,7 +246,9 @@ func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time) (
 		switch {
 		case current == nil || gen > current.Generation:
 			return event{}, errRevoked
-		case gen < current.Generation:
+		case gen < current.RefreshFrom:
+			return event{}, errTokenExpired
+		case gen < current.Generation && !policy.forgives(current, gen, now):
 			reused = errReused
 			return event{End: []string{id}}, nil
 		}
@@ -238,14 +257,21 @@ func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time) (
 			return event{}, errDisabled
 		}
 		next = *current
-		next.Generation++
-		next.Issued = now.UnixMilli()
+		if gen == current.Generation || policy.allow {
+			next.Generation++
+			next.Issued = now.UnixMilli()
+		} // else the same pair again: written once more, so that it is on disk before it is answered
 		return event{Rotate: &rotation{id, next.Generation, next.Issued}}, nil
 	})
 	if err == nil {
 		err = reused
 	}
 	return next, owner, err
+}
+
+// forgives reports whether the spent token of generation gen may pass at now.
+func (p reusePolicy) forgives(current *session, gen int, now time.Time) bool {
+	return p.allow || p.grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued <= p.grace.Milliseconds()
 }
 
 // endSession ends the session, or all of its user's with it. One that has ended already is no error, and then
@@ -300,10 +326,18 @@ func fold(name string) string { return strings.ToLower(name) }
 // change runs one verb: decide checks the rules under the mutex and says what is to happen.
 func (s *store) change(ctx context.Context, decide func() (event, error)) error {
 	written, err := s.appendAndApply(decide)
-	if err != nil || written == nil {
+	if err != nil {
 		return err
 	}
-	err = written.wait(ctx)
+	return settled(ctx, written)
+}
+
+// settled waits until what was written is on disk; nil stands for nothing to wait for.
+func settled(ctx context.Context, written *commit) error {
+	if written == nil {
+		return nil
+	}
+	err := written.wait(ctx)
 	if errors.Is(err, syscall.ENOSPC) {
 		return errors.Join(errDiskFull, err)
 	}
@@ -324,6 +358,11 @@ func (s *store) appendAndApply(decide func() (event, error)) (*commit, error) {
 	if err != nil || r.empty() {
 		return nil, err
 	}
+	return s.appendAndApplyOne(&r)
+}
+
+// appendAndApplyOne is the step that every change takes, under the mutex.
+func (s *store) appendAndApplyOne(r *event) (*commit, error) {
 	var written *commit
 	if s.journal != nil {
 		line, err := json.Marshal(r)
@@ -332,12 +371,12 @@ func (s *store) appendAndApply(decide func() (event, error)) (*commit, error) {
 		}
 		written = s.journal.append(line)
 	}
-	s.applyRecord(&r)
+	s.applyRecord(r)
 	return written, nil
 }
 
 func (r *event) empty() bool {
-	return len(r.End) == 0 && r.User == nil && r.Start == nil && r.Rotate == nil
+	return !r.Reset && len(r.End) == 0 && r.User == nil && r.Start == nil && r.Rotate == nil && r.Expire == nil
 }
 
 // apply is replay: it reads one line of the journal and applies it.
@@ -362,6 +401,9 @@ func (s *store) apply(line []byte) error {
 // applyRecord is the only mutator. What refers to a session or user that is not there is passed over: a seed that
 // was taken out of -users takes its sessions with it.
 func (s *store) applyRecord(r *event) {
+	if r.Reset {
+		s.forgetAll()
+	}
 	for _, id := range r.End {
 		if ended := s.sessions[id]; ended != nil {
 			s.removeSession(ended)
@@ -382,6 +424,16 @@ func (s *store) applyRecord(r *event) {
 			current.Generation, current.Issued = r.Rotate.Generation, r.Rotate.Issued
 		}
 	}
+	if r.Expire != nil {
+		if current := s.sessions[r.Expire.Session]; current != nil {
+			current.AccessFrom, current.RefreshFrom = r.Expire.AccessFrom, r.Expire.RefreshFrom
+		}
+	}
+}
+
+// stored is the user as the journal has it.
+func (u *user) stored() *userRecord {
+	return &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()}
 }
 
 func (r *userRecord) user() (*user, error) {
@@ -477,7 +529,7 @@ func (s *store) snapshot(take func()) iter.Seq[[]byte] {
 	records := make([]event, 0, len(s.users)-s.seeds+len(s.sessions))
 	for _, u := range s.users {
 		if !u.Seed {
-			records = append(records, event{User: &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()}})
+			records = append(records, event{User: u.stored()})
 		}
 	}
 	for _, of := range s.ofUser {

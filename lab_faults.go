@@ -1,0 +1,458 @@
+// Faults: what goes wrong, on demand, at the edge of an operation: before it, or after its work is committed.
+//
+// Faults stand in a queue. A request is taken by the first one that matches it and is not spent; a fault that still
+// skips counts the request and leaves it to the next one. What a fault does comes in this order: delay, hold, and
+// then at most one outcome. Waiting is real time, and ends when the client leaves, the fault is deleted or the hub
+// stops.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxFaults    = 1_000
+	maxFaultWait = time.Minute
+	usualWithin  = 5 * time.Second
+	manyTimes    = 1_000_000
+)
+
+// faultOrder is a fault as it was ordered.
+type faultOrder struct {
+	Operation string            `json:"operation"`
+	Session   string            `json:"session,omitempty"`
+	Skip      int               `json:"skip"`
+	Times     int               `json:"times"` // 0: until deleted; with hold, of groups
+	Delay     string            `json:"delay,omitempty"`
+	Hold      int               `json:"hold,omitempty"`
+	Within    string            `json:"within,omitempty"`
+	Status    int               `json:"status,omitempty"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Body      any               `json:"body,omitempty"`
+	Drop      string            `json:"drop,omitempty"` // before, after
+	Truncate  *int              `json:"truncate,omitempty"`
+	Malformed bool              `json:"malformed,omitempty"`
+}
+
+// fault is one in the queue. Everything below the dates of the order is under faultQueue.mu.
+type fault struct {
+	faultOrder
+	id            string
+	delay, within time.Duration
+	gone          chan struct{} // closed when it is deleted
+
+	skipped int
+	used    int // requests, or with hold groups, out of Times
+	hits    int
+	waiting int
+	group   *group // that still takes members; nil: none
+}
+
+// group is requests that are to go together.
+type group struct {
+	joined, arrived int
+	opened          bool
+	open            chan struct{} // closed when they may go
+}
+
+func (g *group) openLocked() {
+	if !g.opened {
+		g.opened = true
+		close(g.open)
+	}
+}
+
+// faultView is a fault as clients see it.
+type faultView struct {
+	ID string `json:"id"`
+	faultOrder
+	Hits    int  `json:"hits"`
+	Left    *int `json:"left"` // null: until deleted
+	Waiting int  `json:"waiting"`
+}
+
+type faultQueue struct {
+	mu     sync.Mutex
+	faults []*fault
+	made   int
+}
+
+// faultNames are the members of a fault.
+var faultNames = []string{"operation", "session", "skip", "times", "delay", "hold", "within", "status", "headers", "body", "drop", "truncate", "malformed"}
+
+// readFault reads an order. What can't be combined is a fault of the order.
+func readFault(in *form) *fault {
+	f := &fault{gone: make(chan struct{})}
+	f.Operation = in.oneOf("operation", append([]string{"*"}, operations...)...)
+	if !in.has("operation") {
+		in.fault("operation", "is missing: one of *, "+strings.Join(operations, ", "))
+	}
+	f.Session = in.text("session")
+	f.Skip = in.whole("skip", 0, manyTimes, 0)
+	f.Times = in.whole("times", 0, manyTimes, 1)
+	f.delay = in.span("delay", time.Millisecond, maxFaultWait)
+	f.Hold = in.whole("hold", 2, 1_000, 0)
+	f.within = in.span("within", time.Millisecond, maxFaultWait)
+	f.readOutcome(in)
+	if f.Hold > 0 && f.within == 0 {
+		f.within = usualWithin
+	}
+	if in.has("within") && !in.has("hold") {
+		in.fault("within", "belongs to hold")
+	}
+	for name, d := range map[*string]time.Duration{&f.Delay: f.delay, &f.Within: f.within} {
+		if d > 0 {
+			*name = spell(d)
+		}
+	}
+	return f
+}
+
+// readOutcome reads what the requests come to in the end.
+func (f *fault) readOutcome(in *form) {
+	f.Status = in.whole("status", 200, 599, 0)
+	if in.has("drop") {
+		f.Drop = in.oneOf("drop", "before", "after")
+	}
+	if in.has("truncate") {
+		n := in.whole("truncate", 0, 1<<30, 0)
+		f.Truncate = &n
+	}
+	if f.Malformed = in.truth("malformed", false); in.has("malformed") && !f.Malformed {
+		in.fault("malformed", "must be true, or left out")
+	}
+	f.readAnswer(in)
+
+	var outcomes []string
+	for _, name := range []string{"status", "drop", "truncate", "malformed"} {
+		if in.has(name) {
+			outcomes = append(outcomes, name)
+		}
+	}
+	switch {
+	case len(outcomes) > 1:
+		in.fault(outcomes[1], "can't be combined with "+outcomes[0])
+	case len(outcomes) == 0 && !in.has("delay") && !in.has("hold"):
+		in.fault("status", "is missing: give at least one of delay, hold, status, drop, truncate, malformed")
+	}
+}
+
+// readAnswer reads headers and body, which belong to a status.
+func (f *fault) readAnswer(in *form) {
+	f.Body = in.members["body"]
+	for name, value := range in.object("headers") {
+		text, ok := value.(string)
+		if !ok || !isHeaderName(name) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			in.fault("headers", strconv.Quote(name)+" must be a header field with a string as its value, and not one of the connection's own")
+			continue
+		}
+		if f.Headers == nil {
+			f.Headers = make(map[string]string)
+		}
+		f.Headers[name] = text
+	}
+	for _, name := range []string{"headers", "body"} {
+		if in.has(name) && !in.has("status") {
+			in.fault(name, "belongs to status")
+		}
+	}
+	if in.has("body") && (f.Status == http.StatusNoContent || f.Status == http.StatusNotModified) {
+		in.fault("body", "can't be sent with this status")
+	}
+}
+
+// isHeaderName reports whether name is a token (RFC 9110 section 5.6.2) and not a field that frames the message.
+func isHeaderName(name string) bool {
+	for _, c := range []byte(name) {
+		if letter := 'a' <= c|0x20 && c|0x20 <= 'z'; !letter && !('0' <= c && c <= '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	framing := []string{"Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
+	return name != "" && !slices.Contains(framing, http.CanonicalHeaderKey(name))
+}
+
+// add puts f at the end of the queue. Where there are many, those that are spent make room; else a 507.
+func (q *faultQueue) add(f *fault) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.faults) >= maxFaults {
+		i := slices.IndexFunc(q.faults, (*fault).spentLocked)
+		if i < 0 {
+			return fail(http.StatusInsufficientStorage, "fault_limit", "There are as many faults as the lab holds. DELETE /lab/faults takes them away.")
+		}
+		q.faults = slices.Delete(q.faults, i, i+1)
+	}
+	q.made++
+	f.id = "f" + strconv.Itoa(q.made)
+	q.faults = append(q.faults, f)
+	return nil
+}
+
+func (f *fault) spentLocked() bool {
+	return f.Times > 0 && f.used >= f.Times && f.group == nil && f.waiting == 0
+}
+
+// encounter is one request's meeting with a fault.
+type encounter struct {
+	*fault
+	group *group
+}
+
+// take returns the fault that this request meets, or nil.
+func (q *faultQueue) take(operation, session string) *encounter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, f := range q.faults {
+		if f.Operation != "*" && f.Operation != operation || f.Session != "" && f.Session != session {
+			continue
+		}
+		if met := f.takeLocked(); met != nil {
+			return met
+		}
+	}
+	return nil
+}
+
+func (f *fault) takeLocked() *encounter {
+	switch {
+	case f.group == nil && f.Times > 0 && f.used >= f.Times:
+		return nil
+	case f.skipped < f.Skip:
+		f.skipped++
+		return nil
+	}
+	f.hits++
+	if f.group == nil {
+		f.used++
+	}
+	if f.Hold == 0 {
+		return &encounter{fault: f}
+	}
+	if f.group == nil {
+		f.group = &group{open: make(chan struct{})}
+	}
+	met := &encounter{f, f.group}
+	if f.group.joined++; f.group.joined == f.Hold {
+		f.group = nil // full: the next request begins another one
+	}
+	return met
+}
+
+// disturb does to a request what its fault says before the operation, and reports whether that was all: then it has
+// been answered, or its client has gone. Else answer is set up for what happens after it.
+func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
+	if !e.wait(b, r.Context()) {
+		return true
+	}
+	http.NewResponseController(answer.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout)) // waiting has used up a part of the one there was
+	switch {
+	case e.Drop == "before":
+		answer.abort()
+	case e.Status != 0:
+		answer.injected = true
+		e.writeAnswer(answer)
+		return true
+	case e.Malformed:
+		answer.injected = true
+		writeBody(answer, http.StatusOK, jsonType, []byte(`{"access_token":"eyJ`))
+		return true
+	case e.Drop == "after":
+		answer.hide = true
+	case e.Truncate != nil:
+		answer.limit = *e.Truncate
+	}
+	return false
+}
+
+// wait delays and holds the request. It reports whether its client is still there.
+func (e *encounter) wait(b *bench, client context.Context) bool {
+	pause := func(d time.Duration, open <-chan struct{}) {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-open:
+		case <-timer.C:
+		case <-e.gone:
+		case <-client.Done():
+		case <-b.ctx.Done():
+		}
+	}
+	if e.delay > 0 {
+		pause(e.delay, nil)
+	}
+	if e.Hold > 0 {
+		b.faults.arrive(e)
+		pause(e.within, e.group.open)
+		b.faults.leave(e, client.Err() != nil)
+	}
+	return client.Err() == nil
+}
+
+// arrive counts a request as waiting, and opens the way if it is the last of its group.
+func (q *faultQueue) arrive(e *encounter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e.waiting++
+	if e.group.arrived++; e.group.arrived == e.Hold {
+		e.group.openLocked()
+	}
+}
+
+// leave counts a request as waiting no more. If its client has gone, its place in the group is free again; if its
+// patience is at an end, so is the group's: all go.
+func (q *faultQueue) leave(e *encounter, clientGone bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e.waiting--
+	if e.group.opened {
+		return
+	}
+	if clientGone && e.fault.group == e.group {
+		e.group.arrived--
+		e.group.joined--
+		return
+	}
+	e.group.openLocked()
+	if e.fault.group == e.group {
+		e.fault.group = nil
+	}
+}
+
+// writeAnswer answers as the order says; an error without a body of its own in the shape of all errors.
+func (f *fault) writeAnswer(w http.ResponseWriter) {
+	for name, value := range f.Headers {
+		w.Header()[http.CanonicalHeaderKey(name)] = []string{value}
+	}
+	contentType := w.Header()["Content-Type"]
+	body, isText := f.Body.(string)
+	switch {
+	case f.Body == nil && f.Status == http.StatusUnauthorized && w.Header()["Www-Authenticate"] == nil:
+		writeError(w, unauthorized("injected", "The lab's fault "+f.id+" answers in place of the hub."))
+	case f.Body == nil && f.Status >= 400:
+		writeError(w, fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub."))
+	case f.Body == nil:
+		w.WriteHeader(f.Status)
+	case isText:
+		if contentType == nil {
+			contentType = []string{"text/plain; charset=utf-8"}
+		}
+		writeBody(w, f.Status, contentType, []byte(body))
+	default:
+		if contentType == nil {
+			contentType = jsonType
+		}
+		data, _ := json.Marshal(f.Body) // it has come as JSON
+		writeBody(w, f.Status, contentType, data)
+	}
+}
+
+// remove takes away the fault of that id, or all for "", and lets go what they hold. It reports whether there was one.
+func (q *faultQueue) remove(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := len(q.faults)
+	q.faults = slices.DeleteFunc(q.faults, func(f *fault) bool {
+		if id == "" || f.id == id {
+			close(f.gone)
+			return true
+		}
+		return false
+	})
+	return len(q.faults) < before
+}
+
+// reset counts ids from 1 again.
+func (q *faultQueue) reset() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.made = 0
+}
+
+// orders returns those that are not spent, as orders of what is left of them.
+func (q *faultQueue) orders() []json.RawMessage {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	orders := []json.RawMessage{}
+	for _, f := range q.faults {
+		o := f.faultOrder
+		o.Skip -= f.skipped
+		if o.Times > 0 {
+			o.Times -= f.used
+		}
+		if f.Times == 0 || o.Times > 0 {
+			line, _ := json.Marshal(o) // it has come as JSON
+			orders = append(orders, line)
+		}
+	}
+	return orders
+}
+
+// list returns the faults as they stand.
+func (q *faultQueue) list() []faultView {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	views := make([]faultView, len(q.faults))
+	for i, f := range q.faults {
+		views[i] = f.viewLocked()
+	}
+	return views
+}
+
+func (f *fault) viewLocked() faultView {
+	v := faultView{ID: f.id, faultOrder: f.faultOrder, Hits: f.hits, Waiting: f.waiting}
+	if f.Times > 0 {
+		left := (f.Times - f.used) * max(1, f.Hold)
+		if f.group != nil {
+			left += f.Hold - f.group.joined
+		}
+		v.Left = &left
+	}
+	return v
+}
+
+func (b *bench) addFault(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, false, faultNames...)
+	if err != nil {
+		return err
+	}
+	f := readFault(in)
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	if err := b.faults.add(f); err != nil {
+		return err
+	}
+
+	b.faults.mu.Lock()
+	view := f.viewLocked()
+	b.faults.mu.Unlock()
+	return writeJSON(w, http.StatusCreated, view)
+}
+
+func (b *bench) listFaults(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]any{"faults": b.faults.list()})
+}
+
+func (b *bench) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
+	b.faults.remove("")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (b *bench) deleteFault(w http.ResponseWriter, r *http.Request) error {
+	if !b.faults.remove(r.PathValue("id")) {
+		return fail(http.StatusNotFound, "not_found", "There is no fault of this id. GET /lab/faults lists them.")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,152 @@
+// The lab's questions: JSON bodies and queries that are read strictly. A member that is null counts as absent.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// readStrict reads a JSON body that may have these members and no others. What is wrong with it is noted in the form:
+// whoever has read the members asks it for err.
+func readStrict(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names ...string) (*form, error) {
+	body, err := readBody(w, r, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	in := new(form)
+	if !mayBeEmpty || len(body) > 0 {
+		if err := checkJSON(r); err != nil {
+			return nil, err
+		}
+		if in.members, err = parseObject(body); err != nil {
+			return nil, err
+		}
+	}
+	in.only(names...)
+	return in, nil
+}
+
+// checkJSON returns a 415 unless the body says that it is JSON.
+func checkJSON(r *http.Request) error {
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
+	}
+	return nil
+}
+
+// readQuery reads the query like a body. The members named in numbers are numbers, the others text.
+func readQuery(r *http.Request, numbers []string, names ...string) *form {
+	in := &form{members: make(map[string]any)}
+	for name, values := range r.URL.Query() {
+		in.members[name] = values[0]
+		if slices.Contains(numbers, name) {
+			in.members[name] = json.Number(values[0])
+		}
+	}
+	in.only(names...)
+	return in
+}
+
+// only notes the members that are not of these names.
+func (f *form) only(names ...string) {
+	for _, name := range slices.Sorted(maps.Keys(f.members)) {
+		if !slices.Contains(names, name) {
+			f.fault(name, "is unknown here; there are "+strings.Join(names, ", "))
+		}
+	}
+}
+
+func (f *form) has(name string) bool { return f.members[name] != nil }
+
+// oneOf returns a member that must be one of these; absent is the first.
+func (f *form) oneOf(name string, choices ...string) string {
+	if !f.has(name) {
+		return choices[0]
+	}
+	given, ok := f.members[name].(string)
+	if !ok || !slices.Contains(choices, given) {
+		f.fault(name, "must be one of "+strings.Join(choices, ", "))
+		return choices[0]
+	}
+	return given
+}
+
+// truth returns a member that must be true or false.
+func (f *form) truth(name string, absent bool) bool {
+	if !f.has(name) {
+		return absent
+	}
+	value, ok := f.members[name].(bool)
+	if !ok {
+		f.fault(name, "must be true or false")
+	}
+	return value
+}
+
+// whole returns a member that must be a whole number from least to most.
+func (f *form) whole(name string, least, most, absent int) int {
+	if !f.has(name) {
+		return absent
+	}
+	literal, _ := f.members[name].(json.Number)
+	n, err := strconv.Atoi(literal.String())
+	if err != nil || n < least || n > most {
+		f.fault(name, fmt.Sprintf("must be a whole number from %d to %d", least, most))
+		return absent
+	}
+	return n
+}
+
+// span returns a member that must be a duration, not zero and from least to most. Absent is 0.
+func (f *form) span(name string, least, most time.Duration) time.Duration {
+	if !f.has(name) {
+		return 0
+	}
+	given, _ := f.members[name].(string)
+	d, err := time.ParseDuration(given)
+	switch {
+	case err != nil || d == 0:
+		f.fault(name, `must be a duration such as "16m", "1h30m" or "250ms"`)
+		return 0
+	case d < least || d > most:
+		f.fault(name, fmt.Sprintf("must be from %s to %s", spell(least), spell(most)))
+		return 0
+	}
+	return d
+}
+
+// moment returns a member that must be a time. Absent is the zero time.
+func (f *form) moment(name string) time.Time {
+	if !f.has(name) {
+		return time.Time{}
+	}
+	given, _ := f.members[name].(string)
+	t, err := time.Parse(time.RFC3339, given)
+	if err != nil {
+		f.fault(name, `must be a time such as "2026-01-01T00:00:00Z"`)
+	}
+	return t
+}
+
+// object returns a member that must be an object. Absent is nil.
+func (f *form) object(name string) map[string]any {
+	if !f.has(name) {
+		return nil
+	}
+	members, ok := f.members[name].(map[string]any)
+	if !ok {
+		f.fault(name, "must be an object")
+	}
+	return members
+}
+
+// spell writes a duration as span reads it.
+func spell(d time.Duration) string { return string(appendDuration(nil, d)) }

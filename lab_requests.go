@@ -1,0 +1,235 @@
+// The request record: what came in, for tests to look at, to wait for (lab_expect.go) and to judge (lab_report.go).
+//
+// A request is noted when it arrives and completed when it has been answered, so that one that is held can be seen
+// waiting. Of a token the record keeps what it was, never the token.
+
+package main
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const maxRequests = 10_000
+
+// seenRequest is one request. Its fields are written under requestLog.mu once it is in the record.
+type seenRequest struct {
+	seq       int
+	at        time.Time // by the hub's clock
+	operation string
+	method    string
+	path      string
+	user      string // name
+	session   string
+	token     *seenToken
+	fault     string // id
+	status    int    // 0: not answered
+	code      string
+	took      time.Duration
+	answered  bool // or given up
+
+	// What only the report asks.
+	identity   uint64    // equal for requests that are the same, body and token included
+	real       time.Time // of arrival, by the machine's clock
+	begun      int       // begun and ended number the arrivals and ends of all requests in one row
+	ended      int
+	endedAt    time.Time
+	endedReal  time.Time
+	retryAfter time.Duration
+	early      bool // a refresh with more than half of the access token's life left
+	inAddress  bool // a token stood in the address
+	everywhere bool // a logout of all the user's sessions
+	lost       bool // a fault kept the answer, or a part of it, from the client
+}
+
+// seenToken is what the record says of a token.
+type seenToken struct {
+	Kind       *string `json:"kind"`
+	Generation *int    `json:"generation"`
+	State      string  `json:"state"` // valid, expired, not_yet_valid, spent, revoked, wrong_type, malformed
+}
+
+// requestView is a request as clients see it.
+type requestView struct {
+	Seq        int        `json:"seq"`
+	At         string     `json:"at"`
+	Operation  string     `json:"operation"`
+	Method     string     `json:"method"`
+	Path       string     `json:"path"`
+	Status     *int       `json:"status"`
+	Code       *string    `json:"code"`
+	DurationMS *float64   `json:"duration_ms"`
+	User       *string    `json:"user"`
+	Session    *string    `json:"session"`
+	Token      *seenToken `json:"token"`
+	Fault      *string    `json:"fault"`
+}
+
+func (r *seenRequest) view() requestView {
+	v := requestView{Seq: r.seq, At: formatTime(r.at), Operation: r.operation, Method: r.method, Path: r.path,
+		Status: known(r.status), Code: known(r.code), User: known(r.user), Session: known(r.session), Token: r.token, Fault: known(r.fault)}
+	if r.answered {
+		ms := float64(r.took.Microseconds()) / 1000
+		v.DurationMS = &ms
+	}
+	return v
+}
+
+// known returns nil, JSON's null, for a zero value.
+func known[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// requestLog is a ring of the latest requests in the order of their arrival. It grows as it fills: an idle namespace
+// costs nothing.
+type requestLog struct {
+	mu          sync.Mutex
+	ring        []*seenRequest
+	oldest      int // index of the oldest, once the ring is full
+	seq         int
+	tick        int
+	overwritten int
+	changed     chan struct{} // closed at the next change; nil while nobody waits
+}
+
+// begin notes an arrival.
+func (l *requestLog) begin(r *seenRequest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq++
+	l.tick++
+	r.seq, r.begun = l.seq, l.tick
+	if len(l.ring) < maxRequests {
+		l.ring = append(l.ring, r)
+	} else {
+		l.ring[l.oldest] = r
+		l.oldest = (l.oldest + 1) % maxRequests
+		l.overwritten++
+	}
+	l.announceLocked()
+}
+
+// end completes r with what complete writes to it.
+func (l *requestLog) end(r *seenRequest, complete func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	complete()
+	l.tick++
+	r.ended, r.answered = l.tick, true
+	l.announceLocked()
+}
+
+func (l *requestLog) announceLocked() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// clear forgets all requests; those under way stay forgotten when they end.
+func (l *requestLog) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring, l.oldest, l.overwritten = nil, 0, 0
+	l.announceLocked()
+}
+
+// reset is clear, and counts from 1 again.
+func (l *requestLog) reset() {
+	l.clear()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq = 0
+}
+
+// allLocked returns the requests in the order of their arrival.
+func (l *requestLog) allLocked() []*seenRequest {
+	return append(slices.Clone(l.ring[l.oldest:]), l.ring[:l.oldest]...)
+}
+
+func (l *requestLog) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ring)
+}
+
+// filter is a statement about one request; zero members say nothing.
+type filter struct {
+	Operation string `json:"operation,omitempty"`
+	Session   string `json:"session,omitempty"`
+	User      string `json:"user,omitempty"`
+	Status    int    `json:"status,omitempty"`
+	After     int    `json:"after,omitempty"`
+}
+
+var filterNames = []string{"operation", "session", "user", "status", "after"}
+
+// readFilter reads a filter. A user may be given by name or id.
+func (b *bench) readFilter(in *form) filter {
+	f := filter{Session: in.text("session"), User: in.text("user"), Status: in.whole("status", 100, 599, 0), After: in.whole("after", 0, 1<<53, 0)}
+	if in.has("operation") {
+		f.Operation = in.oneOf("operation", operations...)
+	}
+	store := b.hub.Load().store
+	if u := store.userByID(f.User); u != nil && store.userNamed(f.User) == nil {
+		f.User = u.Username
+	}
+	return f
+}
+
+// differs returns the names of the members of f that r does not meet.
+func (f *filter) differs(r *seenRequest) []string {
+	var names []string
+	note := func(differs bool, name string) {
+		if differs {
+			names = append(names, name)
+		}
+	}
+	note(f.Operation != "" && f.Operation != r.operation, "operation")
+	note(f.Session != "" && f.Session != r.session, "session")
+	note(f.User != "" && fold(f.User) != fold(r.user), "user")
+	note(f.Status != 0 && f.Status != r.status, "status")
+	note(r.seq <= f.After, "after")
+	return names
+}
+
+// matches returns the requests that meet f.
+func (f *filter) matches(all []*seenRequest) []requestView {
+	views := []requestView{}
+	for _, r := range all {
+		if len(f.differs(r)) == 0 {
+			views = append(views, r.view())
+		}
+	}
+	return views
+}
+
+func (b *bench) listRequests(w http.ResponseWriter, r *http.Request) error {
+	in := readQuery(r, []string{"status", "after"}, filterNames...)
+	f := b.readFilter(in)
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	l := &b.requests
+	l.mu.Lock()
+	matching, overwritten := f.matches(l.allLocked()), l.overwritten
+	l.mu.Unlock()
+
+	return writeJSON(w, http.StatusOK, struct {
+		Requests    []requestView `json:"requests"`
+		Overwritten int           `json:"overwritten"`
+	}{matching, overwritten})
+}
+
+func (b *bench) clearRequests(w http.ResponseWriter, _ *http.Request) error {
+	b.requests.clear()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,308 @@
+// Snapshots: the whole state of a bench as JSON, and back.
+//
+// The seeds are not in it: they are the hub's own and always there. Neither are the request record, the failed logins
+// and the record of the latest run; putting a snapshot back empties them, as reset does.
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	snapshotVersion  = 1
+	maxSnapshot      = 64 << 20 // bytes of JSON
+	maxSnapshotFiles = 40 << 20 // bytes of the three files
+)
+
+// state is what reset and snapshots put in the place of what there is. The zero value is the seeds alone.
+type state struct {
+	clock    clockSetting
+	policy   reusePolicy
+	faults   []*fault
+	users    []userRecord
+	sessions []session
+	modified time.Time
+	files    *[resultFiles][]byte // nil: none is available
+}
+
+// snapshot is the form of a state in JSON.
+type snapshot struct {
+	Version  int               `json:"version"`
+	Time     snapshotTime      `json:"time"`
+	Policy   policyView        `json:"policy"`
+	Faults   []json.RawMessage `json:"faults"` // those not spent, as if ordered anew
+	Users    []userRecord      `json:"users"`
+	Sessions []session         `json:"sessions"`
+	Files    *snapshotFiles    `json:"files"`
+}
+
+// snapshotTime is either of its members.
+type snapshotTime struct {
+	OffsetMS int64      `json:"offset_ms,omitempty"`
+	FrozenAt *time.Time `json:"frozen_at,omitempty"`
+}
+
+// snapshotFiles is the three files, when all are available.
+type snapshotFiles struct {
+	Modified time.Time `json:"modified"`
+	Barrier  []byte    `json:"barrier"`
+	Impact   []byte    `json:"impact"`
+	Alerts   []byte    `json:"alertesph"`
+}
+
+func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	h := b.hub.Load()
+	s := snapshot{Version: snapshotVersion, Policy: b.policy.Load().view(), Faults: b.faults.orders()}
+	if setting := b.clock.setting.Load(); setting.frozen {
+		s.Time.FrozenAt = &setting.at
+	} else {
+		s.Time.OffsetMS = setting.offset.Milliseconds()
+	}
+	s.Users, s.Sessions = h.store.contents()
+	var err error
+	if s.Files, err = h.output.snapshot(); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, s)
+}
+
+// snapshot returns the three files if all are available, else nil. Errors: a 507 when they are too large.
+func (f *output) snapshot() (*snapshotFiles, error) {
+	var size int64
+	for _, entry := range f.list() {
+		if !entry.Available {
+			return nil, nil
+		}
+		size += entry.SizeBytes
+	}
+	if size > maxSnapshotFiles {
+		return nil, fail(http.StatusInsufficientStorage, "snapshot_too_large",
+			fmt.Sprintf("The three files have more than %d bytes, which is too much for a snapshot.", maxSnapshotFiles))
+	}
+	f.publishing.Lock() // so that all three are of one run
+	defer f.publishing.Unlock()
+	s := new(snapshotFiles)
+	for file, content := range []*[]byte{&s.Barrier, &s.Impact, &s.Alerts} {
+		c, open, err := f.read(resultFile(file))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if *content = c.plain; open != nil {
+			*content, err = io.ReadAll(open)
+			err = errors.Join(err, open.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Modified = c.modified
+	}
+	return s, nil
+}
+
+// publish brings the files to what the state says.
+func (s *state) publish(f *output) error {
+	if s.files == nil {
+		return f.clear()
+	}
+	return f.publish(func(file resultFile, w io.Writer) error {
+		_, err := w.Write(s.files[file])
+		return err
+	}, s.modified)
+}
+
+func (b *bench) putSnapshot(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r, maxSnapshot)
+	if err != nil {
+		return err
+	}
+	if err := checkJSON(r); err != nil {
+		return err
+	}
+
+	var given snapshot
+	if err := decodeStrict(body, &given); err != nil {
+		return err
+	}
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	s, err := given.state(b)
+	if err != nil {
+		return err
+	}
+
+	if err := b.replace(r.Context(), s); err != nil {
+		return err
+	}
+
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// decodeStrict reads one JSON value and nothing else, without unknown members, into v.
+func decodeStrict(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return malformed("The body is not valid UTF-8.")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(v)
+	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		if _, err := decoder.Token(); err != io.EOF {
+			return malformed("Something follows the JSON object.")
+		}
+		return nil
+	case errors.As(err, &wrongType) && wrongType.Field != "":
+		return invalid(fieldError{wrongType.Field, "must not be " + wrongType.Value})
+	case errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || wrongType != nil:
+		return malformed("The body is not a JSON object.")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return invalid(fieldError{strings.Trim(name, `"`), "is unknown here"})
+	}
+	return invalid(fieldError{"snapshot", "has a value of the wrong form: " + err.Error()})
+}
+
+// state checks everything that a snapshot says. It changes nothing.
+func (s *snapshot) state(b *bench) (*state, error) {
+	in := new(form)
+	checked := &state{users: s.Users, sessions: s.Sessions}
+	if s.Version != snapshotVersion {
+		in.fault("version", fmt.Sprintf("must be %d", snapshotVersion))
+	}
+	checked.clock = s.Time.setting(b.clock.real(), in)
+	policy := &form{members: map[string]any{"reuse": s.Policy.Reuse}}
+	if s.Policy.Grace != "" {
+		policy.members["grace"] = s.Policy.Grace
+	}
+	checked.policy = readPolicy(policy)
+	in.adopt("policy", policy)
+	if len(s.Faults) > maxFaults {
+		in.fault("faults", fmt.Sprintf("must be at most %d", maxFaults))
+	}
+	for i, order := range s.Faults {
+		members, err := parseObject(order)
+		if err != nil {
+			in.fault(fmt.Sprintf("faults.%d", i), "must be an object")
+		}
+		f := &form{members: members}
+		f.only(faultNames...)
+		checked.faults = append(checked.faults, readFault(f))
+		in.adopt(fmt.Sprintf("faults.%d", i), f)
+	}
+	s.checkUsers(b.lab.seeds, in)
+	if s.Files != nil {
+		checked.modified, checked.files = s.Files.Modified, &[resultFiles][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
+		if checkTime(s.Files.Modified) != nil {
+			in.fault("files.modified", "must be in the years 1970 to 2199")
+		}
+	}
+	return checked, in.err()
+}
+
+func (t snapshotTime) setting(real time.Time, in *form) clockSetting {
+	if t.FrozenAt != nil {
+		if checkTime(*t.FrozenAt) != nil || t.OffsetMS != 0 {
+			in.fault("time.frozen_at", "must be in the years 1970 to 2199, and alone")
+		}
+		return clockSetting{frozen: true, at: *t.FrozenAt}
+	}
+	offset := time.Duration(t.OffsetMS) * time.Millisecond
+	if offset.Milliseconds() != t.OffsetMS || checkTime(real.Add(offset)) != nil {
+		in.fault("time.offset_ms", "leads out of the years 1970 to 2199")
+	}
+	return clockSetting{offset: offset}
+}
+
+// adopt takes over the faults of a part of the body.
+func (f *form) adopt(part string, inner *form) {
+	for _, fault := range inner.faults {
+		f.fault(part+"."+fault.Field, fault.Detail)
+	}
+}
+
+// checkUsers holds users and sessions against the rules of the store, so that it can take them as they are.
+func (s *snapshot) checkUsers(seeds []*user, in *form) {
+	if len(s.Users)+len(seeds) > maxUsers {
+		in.fault("users", fmt.Sprintf("must be at most %d", maxUsers))
+	}
+	probe, _ := newStore(seeds)
+	for i := range s.Users {
+		if err := s.Users[i].check(probe); err != nil {
+			in.fault(fmt.Sprintf("users.%d", i), err.Error())
+		}
+	}
+	ids := make(map[string]bool, len(s.Sessions))
+	of := make(map[string]int)
+	for i, one := range s.Sessions {
+		of[one.User]++
+		if err := one.check(); err != nil {
+			in.fault(fmt.Sprintf("sessions.%d", i), err.Error())
+		} else if probe.users[one.User] == nil || of[one.User] > maxSessionsPerUser || ids[one.ID] {
+			in.fault(fmt.Sprintf("sessions.%d", i), "must have an id of its own and be of a user of users or of the seeds, who has no more than the most sessions")
+		}
+		ids[one.ID] = true
+	}
+}
+
+// check holds a user against the rules of register and, if they are kept, adds it to probe.
+func (r *userRecord) check(probe *store) error {
+	u, err := r.user()
+	switch {
+	case err != nil:
+		return err
+	case !isID(r.ID) || probe.users[r.ID] != nil:
+		return errors.New("must have an id of its own")
+	case !isUsername(r.Username) || len(r.Name) > 256 || r.Email != "" && !isEmail(r.Email):
+		return errors.New("must have username, email and name as register takes them")
+	case r.Role != "user" && r.Role != "admin" || checkTime(time.UnixMilli(r.Created)) != nil:
+		return errors.New(`must have the role "user" or "admin", and created in the years 1970 to 2199`)
+	}
+	if err := probe.freeFor(u); err != nil {
+		return err
+	}
+	probe.addUser(u)
+	return nil
+}
+
+func (s *session) check() error {
+	switch {
+	case !isID(s.ID):
+		return errors.New("must have an id")
+	case checkTime(time.UnixMilli(s.Created)) != nil || checkTime(time.UnixMilli(s.Issued)) != nil:
+		return errors.New("must have created and issued in the years 1970 to 2199")
+	case s.AccessTTL <= 0 || s.AccessTTL > maxTTL.Milliseconds() || s.RefreshTTL <= 0 || s.RefreshTTL > maxTTL.Milliseconds():
+		return errors.New("must have access_ttl and refresh_ttl above 0 and of at most ten years")
+	case s.Generation < 0 || s.Generation >= 1<<30 || s.AccessFrom < 0 || s.AccessFrom > s.Generation+1 || s.RefreshFrom < 0 || s.RefreshFrom > s.Generation+1:
+		return errors.New("must have generations from 0 on")
+	}
+	return nil
+}
+
+// isID reports whether s may stand in a token as it is: 1 to 64 bytes of what ids are made of.
+func isID(s string) bool { return s != "" && (isNamespace(s) || isUsername(s)) }
+
+// checkTime returns an error unless t is within what a hub can tell.
+func checkTime(t time.Time) error {
+	if t.Before(earliestTime) || !t.Before(latestTime) {
+		return errors.New("is not in the years 1970 to 2199")
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+// The state of a bench: what it is, back to the seeds, its sessions, its refresh policy.
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// policyView is a refresh policy as clients see and set it.
+type policyView struct {
+	Reuse string `json:"reuse"` // strict, grace, allow
+	Grace string `json:"grace,omitempty"`
+}
+
+func (p reusePolicy) view() policyView {
+	switch {
+	case p.allow:
+		return policyView{Reuse: "allow"}
+	case p.grace > 0:
+		return policyView{"grace", spell(p.grace)}
+	}
+	return policyView{Reuse: "strict"}
+}
+
+const maxGrace = 24 * time.Hour
+
+// readPolicy reads a policy. A grace of no time at all would be strict.
+func readPolicy(in *form) reusePolicy {
+	p := reusePolicy{grace: in.span("grace", time.Millisecond, maxGrace)}
+	reuse := in.oneOf("reuse", "strict", "grace", "allow")
+	p.allow = reuse == "allow"
+	switch {
+	case !in.has("reuse"):
+		in.fault("reuse", "is missing: one of strict, grace, allow")
+	case reuse == "grace" && !in.has("grace"):
+		in.fault("grace", `is missing: a duration such as "10s"`)
+	case reuse != "grace" && in.has("grace"):
+		in.fault("grace", `belongs to "reuse":"grace"`)
+	}
+	return p
+}
+
+func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, false, "reuse", "grace")
+	if err != nil {
+		return err
+	}
+	p := readPolicy(in)
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	b.policy.Store(&p)
+	return writeJSON(w, http.StatusOK, p.view())
+}
+
+func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
+	h := b.hub.Load()
+	faults := b.faults.list()
+	counts := map[string]int{"users": h.store.countUsers(), "sessions": len(b.liveSessions()),
+		"requests": b.requests.count(), "faults": len(faults)}
+	if b == b.lab.root {
+		counts["namespaces"] = b.lab.countNamespaces()
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Namespace *string        `json:"namespace"`
+		BaseURL   string         `json:"base_url"`
+		Time      clockView      `json:"time"`
+		Policy    policyView     `json:"policy"`
+		Faults    []faultView    `json:"faults"`
+		Counts    map[string]int `json:"counts"`
+	}{known(b.name), h.base, b.clock.view(), b.policy.Load().view(), faults, counts})
+}
+
+func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, true)
+	if err != nil {
+		return err
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	if err := b.replace(r.Context(), new(state)); err != nil {
+		return err
+	}
+
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// replace puts a state in the place of the one there is, under b.changing: users and sessions last, so that nobody
+// meets them at the wrong time. A request under way may still fall between; what it does to the record is forgotten.
+func (b *bench) replace(ctx context.Context, s *state) error {
+	b.faults.remove("")
+	old := b.hub.Load()
+	b.hub.Store(old.renewed())
+	old.runs.close()
+	if err := s.publish(old.output); err != nil {
+		return err
+	}
+	b.clock.set(s.clock)
+	b.policy.Store(&s.policy)
+	if err := old.store.replaceAll(ctx, s.users, s.sessions); err != nil {
+		return err
+	}
+	b.requests.reset()
+	b.faults.reset()
+	for _, f := range s.faults {
+		if err := b.faults.add(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionView is a session as the lab shows it.
+type sessionView struct {
+	ID         string    `json:"id"`
+	User       string    `json:"user"`
+	Created    string    `json:"created"`
+	Generation int       `json:"generation"`
+	Expiry     string    `json:"expiry"` // of its last token
+	Access     tokenView `json:"access"`
+	Refresh    tokenView `json:"refresh"`
+}
+
+// tokenView is one of the two current tokens of a session.
+type tokenView struct {
+	Expiry  string `json:"expiry"`
+	Expired bool   `json:"expired"` // by time or by order
+}
+
+func (h *Hub) viewSession(s *session) sessionView {
+	now := h.now().UnixMilli()
+	token := func(ttl int64, from int) tokenView {
+		return tokenView{formatTime(time.UnixMilli(s.Issued + ttl)), now >= s.Issued+ttl || s.Generation < from}
+	}
+	v := sessionView{ID: s.ID, Created: formatTime(time.UnixMilli(s.Created)), Generation: s.Generation,
+		Expiry: formatTime(time.UnixMilli(s.overAt())), Access: token(s.AccessTTL, s.AccessFrom), Refresh: token(s.RefreshTTL, s.RefreshFrom)}
+	if u := h.store.userByID(s.User); u != nil {
+		v.User = u.Username
+	}
+	return v
+}
+
+// liveSessions returns the sessions that are not over, oldest first.
+func (b *bench) liveSessions() []sessionView {
+	h := b.hub.Load()
+	_, sessions := h.store.contents()
+	now := h.now().UnixMilli()
+	views := []sessionView{}
+	for _, s := range sessions {
+		if now < s.overAt() {
+			views = append(views, h.viewSession(&s))
+		}
+	}
+	slices.SortFunc(views, func(a, b sessionView) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID)) })
+	return views
+}
+
+func (b *bench) listSessions(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]any{"sessions": b.liveSessions()})
+}
+
+func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, true, "token")
+	if err != nil {
+		return err
+	}
+	k := accessToken
+	if in.oneOf("token", "access", "refresh") == "refresh" {
+		k = refreshToken
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	h := b.hub.Load()
+	s, err := h.store.expire(r.Context(), r.PathValue("sid"), k)
+	if errors.Is(err, errRevoked) {
+		return noSession()
+	}
+	if err != nil {
+		return err
+	}
+
+	return writeJSON(w, http.StatusOK, h.viewSession(&s))
+}
+
+func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, true)
+	if err != nil {
+		return err
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	store, id := b.hub.Load().store, r.PathValue("sid")
+	if s, _ := store.look(id, ""); s.ID == "" {
+		return noSession()
+	}
+	if err := store.endSession(r.Context(), id, false); err != nil {
+		return err
+	}
+
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func noSession() error {
+	return fail(http.StatusNotFound, "not_found", "There is no live session of this id. GET /lab/sessions lists them.")
+}

@@ -1,0 +1,172 @@
+// Tokens to order: sound ones, and ones with exactly one thing wrong.
+
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tokenAnswer is a token that was ordered.
+type tokenAnswer struct {
+	Token   string          `json:"token"`
+	Kind    string          `json:"kind"`
+	Defect  string          `json:"defect"`
+	Session string          `json:"session"`
+	User    string          `json:"user"`
+	Claims  json.RawMessage `json:"claims"`
+}
+
+var defects = []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"}
+
+// orderToken starts a session of the user and answers with a token of it, so that a sound one works at once.
+func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, false, "user", "kind", "defect", "claims")
+	if err != nil {
+		return err
+	}
+	h := b.hub.Load()
+	owner := h.userOf(in)
+	k := accessToken
+	if in.oneOf("kind", "access", "refresh") == "refresh" {
+		k = refreshToken
+	}
+	defect, overrides := in.oneOf("defect", defects...), in.object("claims")
+	if err := in.err(); err != nil {
+		return err
+	}
+
+	now := h.now()
+	s := h.newSession(owner, now, h.settings.accessTTL, h.settings.refreshTTL)
+	if err := h.store.startSession(r.Context(), s); err != nil {
+		return err
+	}
+	if defect == "revoked" {
+		if err := h.store.endSession(r.Context(), s.ID, false); err != nil {
+			return err
+		}
+	}
+	asked := k
+	if defect == "wrong_type" { // a sound token of the other kind
+		k = accessToken + refreshToken - k
+	}
+	payload := override(defectiveClaims(s.claims(k, owner), defect, now), overrides)
+	token, err := h.signDefective(k, payload, defect)
+	if err != nil {
+		return err
+	}
+
+	return writeJSON(w, http.StatusCreated, tokenAnswer{token, asked.String(), defect, s.ID, owner.Username, payload})
+}
+
+// userOf returns the user whom a body names, by name or id.
+func (h *Hub) userOf(in *form) *user {
+	given := in.text("user")
+	if u := h.store.userNamed(given); u != nil {
+		return u
+	}
+	u := h.store.userByID(given)
+	if u == nil {
+		in.fault("user", "must be the user name or the id of a user")
+	}
+	return u
+}
+
+const defectMargin = time.Hour // how far from the time of the hub a defect of time lies
+
+// defectiveClaims returns the payload bytes for a defect that lies in the claims, or for none.
+func defectiveClaims(c claims, defect string, now time.Time) []byte {
+	life := c.ExpiresAt - c.IssuedAt
+	margin := defectMargin.Milliseconds()
+	switch defect {
+	case "expired":
+		c.IssuedAt, c.ExpiresAt = c.IssuedAt-margin-life, c.ExpiresAt-margin-life
+	case "not_yet_valid":
+		c.NotBefore = now.UnixMilli() + margin
+		c.ExpiresAt = c.NotBefore + life
+	}
+	return c.appendJSON(nil)
+}
+
+// override returns the payload with its members replaced in place by those of the same name, and the others
+// appended by name. A null leaves a member out. nbf is the last of the claims that a hub knows.
+func override(payload []byte, overrides map[string]any) []byte {
+	left := maps.Clone(overrides)
+	out := []byte{'{'}
+	add := func(name string, value any) {
+		if value == nil {
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quote(name)...), ':'), quote(value)...)
+	}
+	for name, value := range members(payload) {
+		if _, ok := left[name]; ok {
+			value = left[name]
+			delete(left, name)
+		}
+		add(name, value)
+	}
+	add("nbf", left["nbf"])
+	delete(left, "nbf")
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		add(name, left[name])
+	}
+	return append(out, '}')
+}
+
+// members yields the members of a flat JSON object in their order.
+func members(object []byte) func(func(string, any) bool) {
+	return func(yield func(string, any) bool) {
+		decoder := json.NewDecoder(bytes.NewReader(object))
+		decoder.UseNumber()
+		decoder.Token()
+		for decoder.More() {
+			name, _ := decoder.Token()
+			value, _ := decoder.Token()
+			if !yield(name.(string), value) {
+				return
+			}
+		}
+	}
+}
+
+// quote writes a JSON value without the escapes that only HTML needs.
+func quote(v any) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(v) // it has come as JSON
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// signDefective returns the token of this payload, with the defect if it lies outside the claims.
+func (h *Hub) signDefective(k kind, payload []byte, defect string) (string, error) {
+	token := h.signer.signPayload(k, payload)
+	dot := strings.LastIndexByte(token, '.')
+	switch defect {
+	case "wrong_key":
+		other, err := newSigner([]byte(rand.Text()), "")
+		if err != nil {
+			return "", err
+		}
+		token = other.signPayload(k, payload)
+	case "alg_none": // RFC 8725 section 2.1
+		header := strings.Replace([...]string{accessHeader, refreshHeader}[k], "HS256", "none", 1)
+		token = tokenEncoding.EncodeToString([]byte(header)) + "." + tokenEncoding.EncodeToString(payload) + "."
+	case "truncated":
+		token = token[:dot+encodedMACLen/2]
+	case "tampered": // the signature of what it was, under what it is now
+		forged := override(payload, map[string]any{"sub": "user-somebody-else"})
+		token = h.signer.signPayload(k, forged)[:len(encodedHeaders[k])+tokenEncoding.EncodedLen(len(forged))] + token[dot:]
+	}
+	return token, nil
+}

@@ -1,0 +1,302 @@
+// The way of a hub operation through the lab: seen, perhaps disturbed, served, noted.
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// operations are what faults and filters may name. What else lies under /api is "other".
+var operations = []string{"register", "login", "me", "refresh", "logout", "listing", "file", "run", "other"}
+
+// operationOf returns the operation of a path, whatever the method: a login sent with GET is still meant as one. It is
+// "" for what the lab passes by: the page, health, whatever is not under /api.
+func operationOf(path string) string {
+	if last, ok := strings.CutPrefix(path, "/api/authentication/"); ok && slices.Contains(operations[:5], last) {
+		return last
+	}
+	switch path {
+	case "/api/files/phase2":
+		return "listing"
+	case barrierFile.endpoint(), impactFile.endpoint(), alertsFile.endpoint():
+		return "file"
+	case "/api/run-ph-barrier-phase2":
+		return "run"
+	}
+	if path == "/api" || strings.HasPrefix(path, "/api/") {
+		return "other"
+	}
+	return ""
+}
+
+// serveHub serves a hub operation, with whatever fault meets it, and notes it.
+func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
+	hub := b.hub.Load()
+	operation := operationOf(r.URL.Path)
+	if operation == "" {
+		hub.ServeHTTP(w, r)
+		return
+	}
+
+	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
+	seen := &seenRequest{operation: operation, method: r.Method, path: r.URL.Path, at: hub.now(), real: time.Now(),
+		identity: b.identify(r), inAddress: tokenInAddress(r), everywhere: everywhere}
+	if operation == "other" {
+		seen.path = loggedPath(r) // no route, so there may be anything in it
+	}
+	token := presentedToken(w, r, operation)
+	hub.inspect(seen, token)
+	f := b.faults.take(operation, seen.session)
+	if f != nil {
+		seen.fault = f.id
+	}
+	b.requests.begin(seen)
+	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register", limit: -1}
+	defer b.note(hub, seen, answer)
+
+	if f != nil {
+		if f.disturb(b, answer, r) {
+			return
+		}
+		b.requests.update(func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
+	}
+	hub.ServeHTTP(answer, r)
+	if answer.cut || answer.hide {
+		answer.abort()
+	}
+}
+
+// note completes the record of a request, even of one whose connection is being cut.
+func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap) {
+	code := answer.code()
+	b.requests.end(seen, func() {
+		seen.status, seen.code = answer.status, code
+		seen.took, seen.endedReal, seen.endedAt = time.Since(seen.real), time.Now(), hub.now()
+		seen.lost = answer.dropped
+		if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err == nil && seconds > 0 {
+			seen.retryAfter = time.Duration(min(seconds, 1<<30)) * time.Second
+		}
+		if state, ok := stateOfCode[code]; ok && !answer.injected && seen.token != nil && seen.token.State != "not_yet_valid" {
+			token := *seen.token // views share it
+			token.State = state
+			seen.token = &token
+		}
+		if c, ok := answer.created(hub); ok {
+			seen.session, seen.user = c.Session, c.Username
+		}
+	})
+}
+
+// stateOfCode is what the hub's judgement says of a token. It counts more than a look at the token beforehand, which
+// another request may have overtaken.
+var stateOfCode = map[string]string{
+	"token_malformed": "malformed", "token_expired": "expired", "token_revoked": "revoked", "token_reused": "spent", "token_wrong_type": "wrong_type",
+}
+
+// update changes a request that is in the record.
+func (l *requestLog) update(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+// identify returns a digest that requests have in common if method, address, token and body are the same. The bodies
+// of authentication are read for it, and put back.
+func (b *bench) identify(r *http.Request) uint64 {
+	var h maphash.Hash
+	h.SetSeed(b.lab.identity)
+	for _, part := range append([]string{r.Method, r.URL.RequestURI()}, r.Header["Authorization"]...) {
+		h.WriteString(part)
+		h.WriteByte(0)
+	}
+	if strings.HasPrefix(r.URL.Path, "/api/authentication/") && r.Body != nil {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+		h.Write(body)
+		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), r.Body), body, r.Body}
+	}
+	return h.Sum64()
+}
+
+// replayed is a body whose beginning has been read and is read again. A body's error repeats itself.
+type replayed struct {
+	io.Reader
+	read []byte
+	io.Closer
+}
+
+// presentedToken returns the token that r presents to this operation, "" for none.
+func presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
+	switch operation {
+	case "login", "register": // ask for none; clients send what they have
+		return ""
+	case "refresh":
+		body, ok := r.Body.(*replayed)
+		if !ok || len(body.read) > maxBody {
+			return ""
+		}
+		copied := *r
+		copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body.read)), int64(len(body.read))
+		token, _ := refreshTokenOf(w, &copied)
+		return token
+	}
+	token, _ := bearer(r)
+	return token
+}
+
+// inspect writes to seen whose token this is and in which state it would be found now.
+func (h *Hub) inspect(seen *seenRequest, token string) {
+	if token == "" {
+		return
+	}
+	c, err := h.signer.open(token)
+	if err != nil {
+		seen.token = &seenToken{State: "malformed"}
+		return
+	}
+	s, u := h.store.look(c.Session, c.Subject)
+	if u != nil {
+		seen.user = u.Username
+	}
+	name := c.Kind.String()
+	now := h.now()
+	seen.session = c.Session
+	seen.token = &seenToken{Kind: &name, Generation: &c.Generation, State: stateOf(&c, &s, seen.operation, now)}
+	seen.early = seen.operation == "refresh" && seen.token.State == "valid" && s.AccessFrom <= c.Generation &&
+		now.UnixMilli() < s.Issued+s.AccessTTL/2
+}
+
+// stateOf returns the state of a token in the order in which a hub would find fault with it.
+func stateOf(c *claims, s *session, operation string, now time.Time) string {
+	want := accessToken
+	if operation == "refresh" {
+		want = refreshToken
+	}
+	err := c.check(want, now)
+	if operation == "logout" {
+		err = c.check(c.Kind, now)
+	}
+	from := map[kind]int{accessToken: s.AccessFrom, refreshToken: s.RefreshFrom}[c.Kind]
+	switch {
+	case errors.Is(err, errTokenWrongType):
+		return "wrong_type"
+	case errors.Is(err, errTokenNotYet):
+		return "not_yet_valid"
+	case err != nil:
+		return "expired"
+	case s.ID == "" || c.Generation > s.Generation:
+		return "revoked"
+	case c.Generation < from:
+		return "expired"
+	case c.Kind == refreshToken && c.Generation < s.Generation:
+		return "spent"
+	}
+	return "valid"
+}
+
+// tokenInAddress reports whether the address carries a token: RFC 6750 section 2.3 names access_token, and a JWS
+// is told by its looks.
+func tokenInAddress(r *http.Request) bool {
+	for name, values := range r.URL.Query() {
+		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
+		case "token", "accesstoken", "refreshtoken", "bearertoken", "jwt":
+			return true
+		}
+		if slices.ContainsFunc(values, looksLikeToken) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(strings.Split(r.URL.Path, "/"), looksLikeToken)
+}
+
+// looksLikeToken reports whether s has the form of a compact JWS: a header that is a JSON object, and two more parts.
+func looksLikeToken(s string) bool {
+	s = strings.TrimPrefix(s, "Bearer ")
+	return strings.HasPrefix(s, "eyJ") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, " /")
+}
+
+// tap passes an answer on, whole or in part, and keeps what the record wants of it.
+type tap struct {
+	http.ResponseWriter
+	keep     bool // the body of a success, too
+	hide     bool // nothing passes
+	limit    int  // bytes of the body that pass; -1: all
+	injected bool // it is a fault's, not the hub's
+
+	status  int
+	kept    []byte
+	passed  int
+	cut     bool // something did not pass
+	dropped bool // the connection is being cut
+}
+
+func (t *tap) WriteHeader(status int) {
+	if t.status == 0 && status >= 200 {
+		t.status = status
+	}
+	if !t.hide {
+		t.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write always succeeds on what it does not pass, so that a hub goes on as if the client had it.
+func (t *tap) Write(b []byte) (int, error) {
+	if t.status == 0 {
+		t.status = http.StatusOK
+	}
+	if (t.keep || t.status >= 400) && len(t.kept)+len(b) <= maxBody {
+		t.kept = append(t.kept, b...)
+	}
+	if t.hide {
+		return len(b), nil
+	}
+	if t.limit < 0 || t.passed+len(b) <= t.limit {
+		t.passed += len(b)
+		return t.ResponseWriter.Write(b)
+	}
+	t.cut = true
+	_, err := t.ResponseWriter.Write(b[:t.limit-t.passed])
+	t.passed = t.limit
+	return len(b), err
+}
+
+// abort cuts the connection behind what has passed.
+func (t *tap) abort() {
+	t.dropped = true
+	if t.cut {
+		http.NewResponseController(t.ResponseWriter).Flush()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// Unwrap gives http.ResponseController the writer below.
+func (t *tap) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// code returns the code of the error that was answered with; "" for none.
+func (t *tap) code() string {
+	var p struct {
+		Code string `json:"code"`
+	}
+	if t.status >= 400 && strings.HasSuffix(t.Header().Get("Content-Type"), "json") {
+		json.Unmarshal(t.kept, &p)
+	}
+	return p.Code
+}
+
+// created returns the claims of the session that was answered with, if one was.
+func (t *tap) created(hub *Hub) (claims, bool) {
+	var body sessionBody
+	if !t.keep || t.status >= 300 || json.Unmarshal(t.kept, &body) != nil {
+		return claims{}, false
+	}
+	c, err := hub.signer.open(body.AccessToken)
+	return c, err == nil
+}
