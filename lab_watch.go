@@ -18,9 +18,9 @@ import (
 // operations are what faults and filters may name. What else lies under /api is "other".
 var operations = []string{"register", "login", "me", "refresh", "logout", "listing", "file", "run", "other"}
 
-// operationOf returns the operation of a path, whatever the method: a login sent with GET is still meant as one. It is
+// operationAt returns the operation of a path, whatever the method: a login sent with GET is still meant as one. It is
 // "" for what the lab passes by: the page, health, whatever is not under /api.
-func operationOf(path string) string {
+func operationAt(path string) string {
 	if last, ok := strings.CutPrefix(path, "/api/authentication/"); ok && slices.Contains(operations[:5], last) {
 		return last
 	}
@@ -41,7 +41,7 @@ func operationOf(path string) string {
 // serveHub serves a hub operation, with whatever fault meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	hub := b.hub.Load()
-	operation := operationOf(r.URL.Path)
+	operation := operationAt(r.URL.Path)
 	if operation == "" {
 		hub.ServeHTTP(w, r)
 		return
