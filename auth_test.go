@@ -611,7 +611,7 @@ func TestEachRefusalHasItsShape(t *testing.T) {
 	h := newTestHub(t)
 	a := h.post(registerPath, map[string]any{"username": "x", "password": "y"}).want(422, "invalid_field")
 	body := a.json()
-	if body["title"] != http.StatusText(422) || body["status"] != 422.0 || body["detail"] == "" {
+	if body["title"] != http.StatusText(http.StatusUnprocessableEntity) || body["status"] != 422.0 || body["detail"] == "" {
 		t.Errorf("%v", body)
 	}
 	if faults := body["errors"].([]any); len(faults) != 2 {
