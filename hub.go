@@ -18,19 +18,20 @@ import (
 
 // Hub is one whole hub. All its parts are required; hubs of one process share mux, hasher and settings.
 type Hub struct {
-	settings *settings
-	mux      *http.ServeMux
-	hasher   *hasher
-	store    *store
-	signer   *signer
-	throttle *throttle
-	output   *output
-	runs     *runs
-	base     string // the address clients know this hub by, without a slash at the end
-	now      func() time.Time
-	reuse    func() reusePolicy
-	rand     io.Reader
-	log      *slog.Logger
+	settings  *settings
+	mux       *http.ServeMux
+	hasher    *hasher
+	store     *store
+	signer    *signer
+	throttle  *throttle
+	output    *output
+	runs      *runs
+	namespace string // of the lab; "" for the root
+	base      string // the address clients know this hub by, without a slash at the end
+	now       func() time.Time
+	reuse     func() reusePolicy
+	rand      io.Reader
+	log       *slog.Logger
 }
 
 // settings is what the operator chose, the same for every hub of the process.
@@ -210,7 +211,7 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 		{"GET", "/", "the page for people", "none"},
 	}
 	if h.settings.lab {
-		operations = append(operations, labOperations(h.settings.labKey != "")...)
+		operations = append(operations, labOperations(h)...)
 	}
 	for i := range operations {
 		operations[i].Href = h.base + operations[i].Href

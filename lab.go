@@ -45,7 +45,6 @@ type lab struct {
 // bench is one hub and what the lab adds to it.
 type bench struct {
 	lab  *lab
-	name string // of the namespace; "" at the root
 	ctx  context.Context
 	gone context.CancelFunc // lets go whoever is held or delayed here
 
@@ -68,13 +67,13 @@ func newLab(ctx context.Context, hub *Hub) *lab {
 		spaces:   make(map[string]*bench),
 	}
 	rand.Read(l.secret)
-	l.root = l.newBench("", *hub)
+	l.root = l.newBench(*hub)
 	return l
 }
 
 // newBench returns a bench of a hub with these parts; its clock, throttle and runs are new.
-func (l *lab) newBench(name string, parts Hub) *bench {
-	b := &bench{lab: l, name: name, clock: newLabClock(parts.now)}
+func (l *lab) newBench(parts Hub) *bench {
+	b := &bench{lab: l, clock: newLabClock(parts.now)}
 	b.ctx, b.gone = context.WithCancel(l.ctx)
 	b.policy.Store(new(reusePolicy))
 	parts.now = b.clock.now
@@ -97,7 +96,7 @@ func (h Hub) renewed() *Hub {
 // newNamespace returns the bench of a hub of its own.
 func (l *lab) newNamespace(name string) (*bench, error) {
 	parts := *l.root.hub.Load()
-	parts.base += "/ns/" + name
+	parts.namespace, parts.base = name, parts.base+"/ns/"+name
 	parts.now = l.root.clock.real
 	parts.output = temporaryOutput()
 	var err1, err2 error
@@ -106,7 +105,7 @@ func (l *lab) newNamespace(name string) (*bench, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	return l.newBench(name, parts), nil
+	return l.newBench(parts), nil
 }
 
 // close ends all runs and removes the folders of all namespaces. The root hub's folder and store are not the lab's.
@@ -130,7 +129,7 @@ func (b *bench) close() {
 	h := b.hub.Load()
 	h.runs.close()
 	if err := h.output.close(); err != nil {
-		h.log.Error("namespace", "name", b.name, "cause", err)
+		h.log.Error("namespace", "name", h.namespace, "cause", err)
 	}
 }
 
@@ -327,13 +326,16 @@ func newLabMux() *http.ServeMux {
 	return mux
 }
 
-// labOperations returns the lab's lines of the index.
-func labOperations(locked bool) []operation {
+// labOperations returns the lab's lines of the index of h.
+func labOperations(h *Hub) []operation {
 	token := "none"
-	if locked {
+	if h.settings.labKey != "" {
 		token = "lab key"
 	}
-	operations := []operation{{"DELETE", "/ns/{name}", "end a namespace", token}}
+	operations := []operation{{"DELETE", "", "end this namespace", token}}
+	if h.namespace == "" {
+		operations[0] = operation{"DELETE", "/ns/{name}", "end a namespace", token}
+	}
 	for pattern, entry := range labRoutes() {
 		method, path, _ := strings.Cut(pattern, " ")
 		operations = append(operations, operation{method, path, entry.purpose, token})

@@ -74,7 +74,7 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 		Policy    policyView     `json:"policy"`
 		Faults    []faultView    `json:"faults"`
 		Counts    map[string]int `json:"counts"`
-	}{known(b.name), h.base, b.clock.view(), b.policy.Load().view(), faults, counts})
+	}{known(h.namespace), h.base, b.clock.view(), b.policy.Load().view(), faults, counts})
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -123,16 +124,15 @@ func override(payload []byte, overrides map[string]any) []byte {
 	return append(out, '}')
 }
 
-// members yields the members of a flat JSON object in their order.
-func members(object []byte) func(func(string, any) bool) {
+// members yields the members of a JSON object in their order.
+func members(object []byte) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		decoder := json.NewDecoder(bytes.NewReader(object))
-		decoder.UseNumber()
 		decoder.Token()
 		for decoder.More() {
+			var value json.RawMessage
 			name, _ := decoder.Token()
-			value, _ := decoder.Token()
-			if !yield(name.(string), value) {
+			if decoder.Decode(&value) != nil || !yield(name.(string), value) {
 				return
 			}
 		}

@@ -1,0 +1,398 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// object is a JSON object, as tests write it.
+type object = map[string]any
+
+// newTestLab returns a hub behind its lab and its edge. Hub is the root, clock the machine's clock.
+func newTestLab(t testing.TB, flags ...string) *testHub {
+	t.Helper()
+	h, stop := openTestLab(t, newTestClock(), flags...)
+	t.Cleanup(stop)
+	return h
+}
+
+func openTestLab(t testing.TB, clock *testClock, flags ...string) (*testHub, func()) {
+	t.Helper()
+	if len(flags) == 0 {
+		flags = []string{"-ephemeral"}
+	}
+	h, stopHub := openTestHub(t, clock, append(flags, "-lab")...)
+	l := newLab(t.Context(), h.Hub)
+	h.Hub, h.handler = l.root.hub.Load(), newEdge(l, true, "hub.test", nil, nil)
+	return h, sync.OnceFunc(func() { l.close(); stopHub() })
+}
+
+// space is the same hub as seen from under /ns/NAME.
+func (h *testHub) space(name string) *testHub {
+	inner := *h
+	inner.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/ns/" + name + r.URL.Path
+		h.handler.ServeHTTP(w, r)
+	})
+	return &inner
+}
+
+// serve puts h behind a socket, for what a recorder can't show. It returns the base URL.
+func (h *testHub) serve() string {
+	server := httptest.NewServer(h.handler)
+	h.t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestLabIsNotThereUnasked(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	for _, path := range []string{"/lab", "/lab/clock", "/ns/a/api/authentication/me", "/ns/a/lab"} {
+		h.get(path).want(404, "not_found")
+	}
+	if strings.Contains(string(h.get("/api").body), "/lab") {
+		t.Error("the index lists the lab")
+	}
+}
+
+func TestNamespacesNeverMeet(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	a, b := h.space("a"), h.space("b")
+	pair := a.login("demo")
+	a.me(pair.access).want(200)
+	b.me(pair.access).want(401, "token_malformed")
+	h.me(pair.access).want(401, "token_malformed")
+
+	a.post("/api/authentication/register", object{"username": "only-in-a", "password": "a password"}).want(201)
+	b.post("/api/authentication/login", object{"username": "only-in-a", "password": "a password"}).want(401, "invalid_credentials")
+
+	a.do("PUT", "/lab/clock", object{"advance": "1h"}).want(200)
+	a.me(pair.access).want(401, "token_expired")
+	if got := b.get("/lab").json()["time"].(object)["offset_ms"]; got != 0.0 {
+		t.Errorf("the clock of b is %v ms off", got)
+	}
+
+	a.post("/lab/faults", object{"operation": "*", "status": 503}).want(201)
+	b.get("/api/files/phase2").want(200)
+	a.get("/api/files/phase2").want(503, "injected")
+	if got := b.get("/lab/requests").json()["requests"].([]any); len(got) != 3 {
+		t.Errorf("b has seen %d requests, of 3", len(got))
+	}
+
+	a.post("/api/run-ph-barrier-phase2", nil).want(200)
+	a.get("/api/files/phase2/impact").want(200)
+	b.get("/api/files/phase2/impact").want(404, "file_unavailable")
+	h.get("/api/files/phase2/impact").want(404, "file_unavailable")
+}
+
+func TestNamespaceBases(t *testing.T) {
+	t.Parallel()
+	a := newTestLab(t).space("a-1_B")
+	if got := a.get("/lab").str("base_url"); got != "http://hub.test/ns/a-1_B" {
+		t.Error("base_url is", got)
+	}
+	var hrefs []string
+	for _, o := range a.get("/api").json()["operations"].([]any) {
+		hrefs = append(hrefs, o.(object)["method"].(string)+" "+o.(object)["href"].(string))
+	}
+	for _, want := range []string{"GET http://hub.test/ns/a-1_B/api", "PUT http://hub.test/ns/a-1_B/lab/clock", "DELETE http://hub.test/ns/a-1_B"} {
+		if !slices.Contains(hrefs, want) {
+			t.Errorf("the index has no %s", want)
+		}
+	}
+	answer := a.post("/api/run-ph-barrier-phase2", nil, "Prefer", "respond-async").want(202)
+	if got := answer.header.Get("Location"); got != "http://hub.test/ns/a-1_B/api/run-ph-barrier-phase2" {
+		t.Error("Location is", got)
+	}
+}
+
+func TestNamespaceNames(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	for path, status := range map[string]int{
+		"/ns/" + strings.Repeat("n", 64) + "/lab": 200,
+		"/ns/" + strings.Repeat("n", 65) + "/lab": 404,
+		"/ns": 404, "/ns/": 404, "/ns//lab": 404, "/ns/a.b/lab": 404, "/ns/%C3%A9/lab": 404,
+		"/ns/a%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 405, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
+	} {
+		if got := h.get(path); got.status != status {
+			t.Errorf("%s: %d, want %d", path, got.status, status)
+		}
+	}
+	if got := h.get("/ns/a").header.Get("Allow"); got != "DELETE" {
+		t.Error("Allow of /ns/a:", got)
+	}
+}
+
+func TestDeleteNamespace(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	h.do("DELETE", "/ns/a", nil).want(404, "not_found")
+	a := h.space("a")
+	pair := a.login("demo")
+	a.post("/api/run-ph-barrier-phase2", nil).want(200)
+	folder := h.lab(t, "a").hub.Load().output.path
+	h.do("DELETE", "/ns/a", nil).want(204)
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("the folder of a deleted namespace: %v", err)
+	}
+	a.me(pair.access).want(401, "token_revoked") // a new one of the same name, without the sessions of the old
+	a.get("/api/files/phase2/impact").want(404, "file_unavailable")
+}
+
+// lab returns the bench of a namespace.
+func (h *testHub) lab(t testing.TB, name string) *bench {
+	t.Helper()
+	b, err := h.handler.(*edge).next.(*lab).bench(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestNamespaceUnderADeletionLeavesNoFolder(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	b := h.lab(t, "a")
+	h.do("DELETE", "/ns/a", nil).want(204)
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", strings.NewReader("time,station,ph\n"))
+	r.Header.Set("Content-Type", "text/csv")
+	b.hub.Load().ServeHTTP(w, r)
+	if w.Code != 503 || b.hub.Load().output.path != "" {
+		t.Errorf("%d, folder %q", w.Code, b.hub.Load().output.path)
+	}
+}
+
+func TestOneNamespaceForAllWhoCreateIt(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	benches := make([]*bench, 16)
+	var all sync.WaitGroup
+	for i := range benches {
+		all.Go(func() { benches[i] = h.lab(t, "same") })
+	}
+	all.Wait()
+	if len(slices.Compact(benches)) != 1 {
+		t.Error("two got two namespaces of one name")
+	}
+}
+
+func TestNamespaceLimit(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	for i := range maxNamespaces {
+		h.lab(t, fmt.Sprint("n", i))
+	}
+	h.get("/ns/one-more/lab").want(507, "namespace_limit")
+	h.get("/ns/n0/lab").want(200)
+	h.do("DELETE", "/ns/n7", nil).want(204)
+	h.get("/ns/one-more/lab").want(200)
+}
+
+func TestLabKey(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	h.Hub.settings.labKey = "a key of the lab"
+	key := bearerOf("a key of the lab")
+	for _, path := range []string{"/lab", "/lab/nothing", "/ns/a/lab", "/ns/a/lab/report"} {
+		h.get(path).want(401, "lab_key_required")
+		h.get(path, bearerOf("another key")...).want(401, "lab_key_required")
+	}
+	h.do("DELETE", "/ns/a", nil).want(401, "lab_key_required")
+	if got := h.get("/lab", key...).want(200).json()["counts"].(object)["namespaces"]; got != 0.0 {
+		t.Errorf("requests without the key have made %v namespaces", got)
+	}
+	h.space("a").login("demo")
+	h.do("DELETE", "/ns/a", nil, key...).want(204)
+}
+
+func TestLabMethods(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"HEAD", "/lab", 200, ""},
+		{"POST", "/lab", 405, "GET, HEAD"},
+		{"GET", "/lab/reset", 405, "POST"},
+		{"POST", "/lab/clock", 405, "PUT"},
+		{"POST", "/lab/snapshot", 405, "GET, HEAD, PUT"},
+		{"PUT", "/lab/faults", 405, "DELETE, GET, HEAD, POST"},
+		{"GET", "/lab/faults/f1", 405, "DELETE"},
+		{"GET", "/lab/sessions/s/expire", 405, "POST"},
+		{"GET", "/lab/sessions/s/nothing", 404, ""},
+		{"GET", "/labs", 404, ""},
+	} {
+		got := h.do(tt.method, tt.path, nil)
+		if got.status != tt.status || got.header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s: %d, Allow %q", tt.method, tt.path, got.status, got.header.Get("Allow"))
+		}
+	}
+}
+
+func TestLabBodiesAreStrict(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	for _, tt := range []struct {
+		method, path, body string
+		status             int
+		field              string
+	}{
+		{"PUT", "/lab/clock", `{"advance":"16m","advnce":"1m"}`, 422, "advnce"},
+		{"PUT", "/lab/clock", `{"Advance":"16m"}`, 422, "Advance"},
+		{"PUT", "/lab/clock", `{"advance":960}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"advance":"16 minutes"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"advance":"0s"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"advance":"2000000h"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"at":"yesterday"}`, 422, "at"},
+		{"PUT", "/lab/clock", `{"at":"9999-01-01T00:00:00Z"}`, 422, "at"},
+		{"PUT", "/lab/clock", `{"at":"2026-01-01T00:00:00Z","advance":"1m"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"frozen":"yes"}`, 422, "frozen"},
+		{"PUT", "/lab/clock", `{}`, 422, "advance"},
+		{"PUT", "/lab/clock", `[]`, 400, ""},
+		{"PUT", "/lab/clock", `{"frozen":true}{}`, 400, ""},
+		{"PUT", "/lab/clock", ``, 400, ""},
+		{"POST", "/lab/reset", `{"to":"seeds"}`, 422, "to"},
+		{"POST", "/lab/sessions/x/expire", `{"token":"id"}`, 422, "token"},
+		{"POST", "/lab/sessions/x/revoke", `{"token":"access"}`, 422, "token"},
+		{"PUT", "/lab/refresh-policy", `{}`, 422, "reuse"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"lax"}`, 422, "reuse"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"grace"}`, 422, "grace"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"strict","grace":"1s"}`, 422, "grace"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"grace","grace":"-1s"}`, 422, "grace"},
+		{"POST", "/lab/tokens", `{}`, 422, "user"},
+		{"POST", "/lab/tokens", `{"user":"nobody"}`, 422, "user"},
+		{"POST", "/lab/tokens", `{"user":"demo","kind":"id"}`, 422, "kind"},
+		{"POST", "/lab/tokens", `{"user":"demo","defect":"odd"}`, 422, "defect"},
+		{"POST", "/lab/tokens", `{"user":"demo","claims":"none"}`, 422, "claims"},
+		{"POST", "/lab/expect", `{"count":{}}`, 422, "count"},
+		{"POST", "/lab/expect", `{"count":{"exactly":1,"at_least":1}}`, 422, "count"},
+		{"POST", "/lab/expect", `{"count":{"about":1}}`, 422, "count.about"},
+		{"POST", "/lab/expect", `{"count":{"exactly":-1}}`, 422, "count.exactly"},
+		{"POST", "/lab/expect", `{"count":1}`, 422, "count"},
+		{"POST", "/lab/expect", `{"within":"31s"}`, 422, "within"},
+		{"POST", "/lab/expect", `{"operation":"signin"}`, 422, "operation"},
+		{"POST", "/lab/expect", `{"status":"401"}`, 422, "status"},
+	} {
+		got := h.do(tt.method, tt.path, tt.body, "Content-Type", "application/json")
+		fields := got.json()["errors"]
+		if got.status != tt.status || tt.field != "" && (fields == nil || fields.([]any)[0].(object)["field"] != tt.field) {
+			t.Errorf("%s %s %s: %d %s", tt.method, tt.path, tt.body, got.status, got.body)
+		}
+	}
+	h.do("PUT", "/lab/clock", "frozen=true", "Content-Type", "application/x-www-form-urlencoded").want(415, "unsupported_media_type")
+	h.do("PUT", "/lab/clock", `{"advance":"`+strings.Repeat(" ", maxBody)+`"}`, "Content-Type", "application/json").want(413, "body_too_large")
+	h.get("/lab/requests?state=open").want(422, "invalid_field")
+	h.get("/lab/requests?status=fine").want(422, "invalid_field")
+}
+
+// Each of many namespaces lives through the same story at once; any trace of another one fails it.
+func TestManyNamespacesUnderLoad(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() { liveAlone(h.space(fmt.Sprint("n", i)), i) })
+	}
+	all.Wait()
+}
+
+// liveAlone fails the test if the namespace of s holds anything but what it puts there itself.
+func liveAlone(s *testHub, i int) {
+	name := fmt.Sprint("user-of-", i)
+	s.post("/api/authentication/register", object{"username": name, "password": "a password"}).want(201)
+	pair := s.login("demo")
+	s.do("PUT", "/lab/clock", object{"advance": fmt.Sprintf("%dm", i+1)}).want(200)
+	if i%2 == 0 {
+		s.post("/lab/faults", object{"operation": "me", "status": 500 + i%90}).want(201)
+		s.me(pair.access).want(500+i%90, "injected")
+	}
+	refreshed := s.refreshWith(pair.refresh).want(200).pair()
+	s.me(refreshed.access).want(200)
+	if i%3 == 0 {
+		s.refreshWith(pair.refresh).want(401, "token_reused")
+	}
+
+	state := s.get("/lab").want(200).json()
+	counts := state["counts"].(object)
+	sessions, requests := 2, 4
+	if i%3 == 0 {
+		sessions, requests = sessions-1, requests+1
+	}
+	if i%2 == 0 {
+		requests++
+	}
+	if want := (object{"users": 4.0, "sessions": float64(sessions), "requests": float64(requests), "faults": float64((i + 1) % 2)}); !maps.Equal(counts, want) {
+		s.t.Errorf("namespace %d counts %v, want %v", i, counts, want)
+	}
+	if got := state["time"].(object)["offset_ms"]; got != float64((i+1)*60_000) {
+		s.t.Errorf("namespace %d is %v ms off", i, got)
+	}
+}
+
+func BenchmarkCreateNamespace(b *testing.B) {
+	h := newTestLab(b)
+	l := h.handler.(*edge).next.(*lab)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := l.newNamespace("name"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkResetNamespace(b *testing.B) {
+	s := newTestLab(b).space("name")
+	for b.Loop() {
+		s.post("/lab/reset", nil).want(204)
+	}
+}
+
+func BenchmarkResetAfterUse(b *testing.B) {
+	s := newTestLab(b).space("name")
+	for b.Loop() {
+		b.StopTimer()
+		for range 10 {
+			s.me(s.login("demo").access)
+		}
+		b.StartTimer()
+		s.post("/lab/reset", nil).want(204)
+	}
+}
+
+// FuzzLab sends anything at all to the lab's routes: never a 5xx, never a panic.
+func FuzzLab(f *testing.F) {
+	routes := slices.Sorted(maps.Keys(labRoutes()))
+	for i := range routes {
+		f.Add(i, `{"operation":"me","status":503,"headers":{"Retry-After":"1"},"body":{"a":1},"times":2}`)
+		f.Add(i, `{"advance":"16m","frozen":true}`)
+		f.Add(i, `{"user":"demo","kind":"refresh","defect":"tampered","claims":{"sub":"x","nbf":1,"a":{"b":[null]}}}`)
+		f.Add(i, `{"operation":"me","count":{"at_most":0},"within":"1ms"}`)
+		f.Add(i, `{"version":1,"time":{"offset_ms":1},"policy":{"reuse":"grace","grace":"1s"},"faults":[{"operation":"*","delay":"1s"}],"users":[],"sessions":[],"files":{"modified":"2026-01-01T00:00:00Z","barrier":"e30K","impact":"","alertesph":""}}`)
+	}
+	h := newTestLab(f)
+	f.Fuzz(func(t *testing.T, route int, body string) {
+		method, path, _ := strings.Cut(routes[(route%len(routes)+len(routes))%len(routes)], " ")
+		if strings.Contains(body, "within") && !strings.Contains(body, "ms") {
+			return // not to wait for seconds
+		}
+		s := h.space("fuzzed")
+		s.t = t
+		got := s.do(method, strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(path), body, "Content-Type", "application/json")
+		if got.status >= 500 {
+			t.Errorf("%s %s %q: %d %s", method, path, body, got.status, got.body)
+		}
+		s.post("/lab/reset", nil).want(204)
+	})
+}
