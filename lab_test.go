@@ -51,6 +51,15 @@ func (h *testHub) serve() string {
 	return server.URL
 }
 
+// requests returns the requests that the lab has seen.
+func (h *testHub) requests(query ...string) (list []object) {
+	h.t.Helper()
+	for _, r := range h.get("/lab/requests" + strings.Join(query, "")).want(200).json()["requests"].([]any) {
+		list = append(list, r.(object))
+	}
+	return list
+}
+
 func TestLabIsNotThereUnasked(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
