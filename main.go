@@ -125,11 +125,12 @@ type options struct {
 	secret                                                 string // AUTHHUB_SECRET
 	now                                                    func() time.Time
 	rand                                                   io.Reader
+	rounds                                                 int // of password hashes at rest
 }
 
 // parseFlags reads the command line and the environment. Errors: flag.ErrHelp, or one that is errMisuse.
 func parseFlags(args []string) (*options, error) {
-	o := &options{settings: settings{labKey: os.Getenv("AUTHHUB_LAB_KEY")}, secret: os.Getenv("AUTHHUB_SECRET"), now: time.Now, rand: rand.Reader}
+	o := &options{settings: settings{labKey: os.Getenv("AUTHHUB_LAB_KEY")}, secret: os.Getenv("AUTHHUB_SECRET"), rounds: durableRounds, now: time.Now, rand: rand.Reader}
 	var protect, cors string
 	f := flag.NewFlagSet("authhub", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -345,7 +346,7 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 			rand.Read(secret)
 		}
 	} else {
-		h.hasher = newHasher(durableRounds)
+		h.hasher = newHasher(o.rounds)
 		secret, release, err = h.openDir(o, users, secret)
 	}
 	if err != nil {

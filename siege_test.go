@@ -1,0 +1,38 @@
+// What attacks share: paths, time limits, and what a machine must have.
+
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+const mePath = "/api/authentication/me"
+
+// require skips a test for want of something that not every machine has; on the project's own it has to be there.
+func require(t testing.TB, have bool, what string) {
+	t.Helper()
+	if have {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("CI has no %s", what)
+	}
+	t.Skipf("this machine has no %s", what)
+}
+
+// eventually waits until cond holds, for half a minute at most.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	often := time.NewTicker(time.Millisecond)
+	defer often.Stop()
+	for !cond() {
+		select {
+		case <-often.C:
+		case <-late:
+			t.Fatalf("still not so that %s", what)
+		}
+	}
+}
