@@ -68,7 +68,9 @@ func parseHash(s string) (passwordHash, error) {
 // once, so that everything else stays quick while many log in.
 type hasher struct {
 	rounds int
+	kdf    func(password string, salt []byte, rounds int) ([]byte, error)
 	key    []byte // of this process; keys the digests of verified passwords
+	nobody *credential
 	gate   chan struct{}
 	queue  chan struct{}
 
@@ -79,7 +81,9 @@ type hasher struct {
 func newHasher(rounds int) *hasher {
 	h := &hasher{
 		rounds:   rounds,
+		kdf:      pbkdf2Key,
 		key:      make([]byte, sha256.Size),
+		nobody:   &credential{hash: passwordHash{rounds, make([]byte, saltLen), make([]byte, hashLen)}},
 		gate:     make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
 		queue:    make(chan struct{}, maxHashQueue),
 		verified: make(map[[sha256.Size]byte]struct{}),
@@ -103,23 +107,24 @@ func (h *hasher) hash(ctx context.Context, random io.Reader, password string) (p
 // there is no such user (c is nil). A password found right is remembered as a keyed digest for the life of the
 // process, so that only the first login pays; wrong ones always pay. Errors: errBusy, context errors.
 func (h *hasher) verify(ctx context.Context, c *credential, password string) (bool, error) {
-	var digest [sha256.Size]byte
-	if c != nil {
-		digest = h.digest(c, password)
-		h.mu.Lock()
-		_, known := h.verified[digest]
-		h.mu.Unlock()
-		if known {
-			return true, nil
-		}
+	exists := c != nil
+	if !exists {
+		c = h.nobody
+	}
+	digest := h.digest(c, password)
+	h.mu.Lock()
+	_, known := h.verified[digest]
+	h.mu.Unlock()
+	if known {
+		return true, nil
 	}
 
-	salt, rounds := make([]byte, saltLen), h.rounds
-	if c != nil && c.plain == "" {
-		salt, rounds = c.hash.salt, c.hash.rounds
+	salt, rounds := c.hash.salt, c.hash.rounds
+	if c.plain != "" {
+		salt, rounds = h.nobody.hash.salt, h.rounds
 	}
 	derived, err := h.derive(ctx, password, salt, rounds)
-	if err != nil || c == nil || !c.matches(password, derived) {
+	if err != nil || !c.matches(password, derived) || !exists {
 		return false, err
 	}
 
@@ -161,6 +166,10 @@ func (h *hasher) derive(ctx context.Context, password string, salt []byte, round
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	return h.kdf(password, salt, rounds)
+}
+
+func pbkdf2Key(password string, salt []byte, rounds int) ([]byte, error) {
 	return pbkdf2.Key(sha256.New, password, salt, rounds, hashLen)
 }
 
