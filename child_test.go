@@ -118,7 +118,7 @@ func (p *child) ask(t testing.TB, method, target, body, token string) *answer {
 	switch {
 	case strings.HasPrefix(body, "{"):
 		r.Header.Set("Content-Type", "application/json")
-	case strings.HasPrefix(body, header):
+	case strings.HasPrefix(body, csvHeader):
 		r.Header.Set("Content-Type", "text/csv")
 	}
 	resp, err := p.client.Do(r)

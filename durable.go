@@ -17,6 +17,7 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,6 +25,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // disk is what durable writing asks of the operating system. Tests put a faulty one in the place of osDisk.
@@ -198,3 +200,9 @@ func (noFolder) Close() error { return nil }
 
 // renamesOpen: package os opens files on Windows without FILE_SHARE_DELETE.
 func (osDisk) renamesOpen() bool { return runtime.GOOS != "windows" }
+
+// isDiskFull reports whether err is the refusal of a disk that has no room left, or none for this user.
+func isDiskFull(err error) bool {
+	const errorDiskFull = syscall.Errno(112) // ERROR_DISK_FULL in winerror.h
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, errorDiskFull)
+}

@@ -18,11 +18,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -104,8 +104,18 @@ func (f *output) open() (*os.Root, error) {
 		return nil, err
 	}
 	f.path = path
-	f.root, err = os.OpenRoot(path)
+	f.root, err = openWithin(path)
 	return f.root, err
+}
+
+// openWithin opens a folder that must not be a link out of the one it lies in.
+func openWithin(path string) (*os.Root, error) {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return parent.OpenRoot(filepath.Base(path))
 }
 
 // clear removes the three files.
@@ -225,10 +235,15 @@ func (f *output) writeStaged(root *os.Root, file resultFile, write func(resultFi
 	return err
 }
 
-// rollForward moves a committed set into place; without one it does nothing.
+// rollForward moves a committed set into place; without one it does nothing. What has the name and is no folder is
+// not the hub's, and nothing is moved through it.
 func (f *output) rollForward() error {
-	if _, err := f.root.Lstat(commitName); errors.Is(err, fs.ErrNotExist) {
+	info, err := f.root.Lstat(commitName)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err == nil && !info.IsDir() {
+		return f.root.Remove(commitName)
 	}
 	if err := f.moveCommitted(); err != nil {
 		return err
@@ -266,7 +281,7 @@ func (f *output) sync(name string) error {
 
 // diskError marks a full disk as what it is.
 func diskError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
+	if isDiskFull(err) {
 		return errors.Join(errDiskFull, err)
 	}
 	return err
@@ -274,6 +289,7 @@ func diskError(err error) error {
 
 // upload is a request's body, kept in the folder until its run has read it.
 type upload struct {
+	root   *os.Root
 	name   string
 	size   int64
 	sha256 string
@@ -285,7 +301,7 @@ func (f *output) keep(body io.Reader, id string) (*upload, error) {
 	if err != nil {
 		return nil, diskError(err)
 	}
-	u := &upload{name: uploadName + id}
+	u := &upload{root: root, name: uploadName + id}
 	out, err := root.OpenFile(u.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, diskError(err)
@@ -423,7 +439,11 @@ func (c *content) compressed(open io.ReadSeeker) []byte {
 	c.gzipOnce.Do(func() {
 		var out bytes.Buffer
 		z := gzip.NewWriter(&out)
-		if _, err := io.Copy(z, open); err == nil && z.Close() == nil {
+		_, err := open.Seek(0, io.SeekStart) // reading it for the digest may have been the last that happened to it
+		if err == nil {
+			_, err = io.Copy(z, open)
+		}
+		if err == nil && z.Close() == nil {
 			c.gzipped = out.Bytes()
 		}
 	})

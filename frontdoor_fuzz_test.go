@@ -155,8 +155,8 @@ func FuzzServing(f *testing.F) {
 // FuzzUploads: whatever is sent as readings, the run succeeds or says what is wrong, and leaves nothing behind.
 func FuzzUploads(f *testing.F) {
 	h, _ := newFuzzHub(f)
-	for _, csv := range []string{fourReadings, "", header, header + "\n", "\ufeff" + header + "\r\n2025-01-01T00:00:00Z,a,7\r", header + "\n0000-01-01T00:00:00Z,a,7\n9999-12-31T23:59:59Z,a,13.999\n",
-		header + "\n2025-01-01T00:00:00.999999999999+23:59,\"a\"\"\n\",1e1\n", header + "\n\"", "time;station;ph\n1;2;3\n"} {
+	for _, csv := range []string{fourReadings, "", csvHeader, csvHeader + "\n", "\ufeff" + csvHeader + "\r\n2025-01-01T00:00:00Z,a,7\r", csvHeader + "\n0000-01-01T00:00:00Z,a,7\n9999-12-31T23:59:59Z,a,13.999\n",
+		csvHeader + "\n2025-01-01T00:00:00.999999999999+23:59,\"a\"\"\n\",1e1\n", csvHeader + "\n\"", "time;station;ph\n1;2;3\n"} {
 		f.Add(csv, "low=6.5&high=8.5&interval=1m&max_gap=1s")
 		f.Add(csv, "interval=24h")
 	}

@@ -438,15 +438,14 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) 
 	if err != nil {
 		return input{}, err
 	}
-	root := h.output.root
 	return input{
 		name: "request",
 		key:  "upload " + kept.sha256,
 		open: func() (io.ReadCloser, int64, error) {
-			f, err := root.Open(kept.name)
+			f, err := kept.root.Open(kept.name)
 			return f, kept.size, err
 		},
-		drop: func() { root.Remove(kept.name) },
+		drop: func() { kept.root.Remove(kept.name) },
 	}, nil
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -36,3 +37,6 @@ func eventually(t testing.TB, what string, cond func() bool) {
 		}
 	}
 }
+
+// quietLog is for tests in which the hub has reason to log errors.
+func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -338,7 +337,7 @@ func settled(ctx context.Context, written *commit) error {
 		return nil
 	}
 	err := written.wait(ctx)
-	if errors.Is(err, syscall.ENOSPC) {
+	if isDiskFull(err) {
 		return errors.Join(errDiskFull, err)
 	}
 	if errors.Is(err, errJournalFailed) {
