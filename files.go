@@ -480,7 +480,7 @@ func serveFile(file resultFile) route {
 				body = bytes.NewReader(gzipped)
 			}
 		}
-		http.ServeContent(&patientWriter{w, http.NewResponseController(w)}, r, "", c.modified, body)
+		http.ServeContent(&patientWriter{w, http.NewResponseController(w), h.settings.timeouts.write}, r, "", c.modified, body)
 		return nil
 	}
 }
@@ -512,14 +512,15 @@ func takesGzip(h http.Header) bool {
 // large file is served as long as it reads at all.
 type patientWriter struct {
 	http.ResponseWriter
-	control *http.ResponseController
+	control  *http.ResponseController
+	patience time.Duration
 }
 
 func (w *patientWriter) Write(b []byte) (int, error) {
 	written := 0
 	for len(b) > 0 {
 		part := b[:min(len(b), 256<<10)]
-		w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has deadlines; then there is none to move
+		w.control.SetWriteDeadline(time.Now().Add(w.patience)) // not every writer has deadlines; then there is none to move
 		n, err := w.ResponseWriter.Write(part)
 		written += n
 		if err != nil {

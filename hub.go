@@ -43,6 +43,7 @@ type settings struct {
 	readings     string // path of the readings; "" for the embedded ones
 	lab          bool
 	labKey       string // that lab requests must carry; "" for none
+	timeouts     timeouts
 }
 
 // newMux returns the routes of a hub.
@@ -165,7 +166,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answerError is the one place where an error becomes an answer.
 func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if clientGone(r, err) {
-		return
+		err = errBusy // the connection is gone or has waited too long; who still listens must not take silence for success
 	}
 	e := answerFor(err)
 	switch e.Code {

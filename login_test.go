@@ -194,7 +194,10 @@ func TestThrottleForgivesNothing(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	h.handler.ServeHTTP(httptest.NewRecorder(), loginRequest(wrong).WithContext(gone))
+	w := httptest.NewRecorder()
+	if h.handler.ServeHTTP(w, loginRequest(wrong).WithContext(gone)); w.Code != 503 {
+		t.Errorf("an answer without a decision: %d", w.Code)
+	}
 	for range cap(h.hasher.gate) {
 		<-h.hasher.gate
 	}

@@ -66,12 +66,19 @@ Examples:
   authhub -tour -base-url http://127.0.0.1:8080
 `
 
+// timeouts are how long the hub waits for its clients.
+type timeouts struct {
+	header, idle time.Duration
+	read         time.Duration // for a whole request, or for the next part of a long body
+	write        time.Duration // for a whole answer, or for the next part of a long one
+	upload       time.Duration // for the longest body
+}
+
+func usualTimeouts() timeouts {
+	return timeouts{header: 10 * time.Second, idle: 2 * time.Minute, read: 30 * time.Second, write: time.Minute, upload: 10 * time.Minute}
+}
+
 const (
-	headerTimeout   = 10 * time.Second
-	readTimeout     = 30 * time.Second // for a whole request, or for the next part of a long body
-	writeTimeout    = 60 * time.Second // for a whole answer, or for the next part of a long one
-	idleTimeout     = 2 * time.Minute
-	uploadTimeout   = 10 * time.Minute // for the longest body
 	shutdownTimeout = 5 * time.Second
 
 	maxTTL = 10 * 365 * 24 * time.Hour
@@ -131,6 +138,7 @@ type options struct {
 // parseFlags reads the command line and the environment. Errors: flag.ErrHelp, or one that is errMisuse.
 func parseFlags(args []string) (*options, error) {
 	o := &options{settings: settings{labKey: os.Getenv("AUTHHUB_LAB_KEY")}, secret: os.Getenv("AUTHHUB_SECRET"), rounds: durableRounds, now: time.Now, rand: rand.Reader}
+	o.timeouts = usualTimeouts()
 	var protect, cors string
 	f := flag.NewFlagSet("authhub", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -264,12 +272,14 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	base, _ := url.Parse(o.baseURL)
 	server := &http.Server{
 		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, o.cors, requestLog),
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		ReadHeaderTimeout: o.timeouts.header,
+		ReadTimeout:       o.timeouts.read,
+		WriteTimeout:      o.timeouts.write,
+		IdleTimeout:       o.timeouts.idle,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

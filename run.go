@@ -37,6 +37,7 @@ const (
 	embeddedUsers    = "data/users.json"
 	maxUpload        = 64 << 20 // bytes of readings in a request
 	maxWaiting       = 8        // runs that wait for their turn
+	maxUploads       = 32       // bodies on disk at once, so that uploads can't fill it
 )
 
 // input is where a run's readings come from.
@@ -55,6 +56,8 @@ type runs struct {
 	ctx    context.Context   // ends with the hub
 	stop   context.CancelFunc
 	idle   sync.WaitGroup
+
+	uploads atomic.Int32 // bodies that are on disk or on their way there
 
 	mu      sync.Mutex
 	current *run // nil: none is running
@@ -124,16 +127,19 @@ func (q *runs) begin(r *run) {
 	q.current, q.latest = r, r
 }
 
-// work executes the current run and those that wait, until none does.
+// work executes the current run and those that wait, until none does. A run that has ended is not the current one
+// any more when its clients hear of it: what they ask for next must not join it.
 func (q *runs) work() {
-	for r := q.current; r != nil; r = q.next() {
+	for r := q.current; r != nil; {
 		err := q.execute(r)
 		r.input.dropped()
 		r.mu.Lock()
 		r.finished, r.err = q.now(), err
 		r.mu.Unlock()
+		next := q.next()
 		q.report(r, err)
 		close(r.done)
+		r = next
 	}
 }
 
@@ -274,7 +280,11 @@ func runError(err error) *httpError {
 }
 
 func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
-	p, err := readParameters(r.URL.Query())
+	query, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	p, err := readParameters(query)
 	if err != nil {
 		return err
 	}
@@ -292,13 +302,15 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Location", h.base+"/api/run-ph-barrier-phase2")
 		return writeJSON(w, http.StatusAccepted, h.record(started))
 	}
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Time{}) // else net/http takes its end for that of the client
 	select {
 	case <-started.done:
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
 
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // waiting has used up the one there was
+	control.SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // waiting has used up the one there was
 	if started.err != nil {
 		return runError(started.err)
 	}
@@ -426,16 +438,22 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) 
 	if r.ContentLength > maxUpload {
 		return input{}, tooLarge(maxUpload)
 	}
+	if h.runs.uploads.Add(1) > maxUploads {
+		h.runs.uploads.Add(-1)
+		return input{}, errBusy
+	}
 	body := &patientReader{
 		body:    http.MaxBytesReader(w, r.Body, maxUpload),
 		control: http.NewResponseController(w),
-		latest:  time.Now().Add(uploadTimeout),
+		waits:   h.settings.timeouts,
+		latest:  time.Now().Add(h.settings.timeouts.upload),
 	}
 	kept, err := h.output.keep(body, h.newID())
-	if body.err != nil {
-		return input{}, bodyError(body.err)
-	}
 	if err != nil {
+		h.runs.uploads.Add(-1)
+		if body.err != nil {
+			return input{}, bodyError(body.err)
+		}
 		return input{}, err
 	}
 	return input{
@@ -445,7 +463,10 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) 
 			f, err := kept.root.Open(kept.name)
 			return f, kept.size, err
 		},
-		drop: func() { kept.root.Remove(kept.name) },
+		drop: func() {
+			kept.root.Remove(kept.name)
+			h.runs.uploads.Add(-1)
+		},
 	}, nil
 }
 
@@ -454,17 +475,18 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) 
 type patientReader struct {
 	body    io.Reader
 	control *http.ResponseController
+	waits   timeouts
 	latest  time.Time
 	err     error
 }
 
 func (p *patientReader) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(readTimeout)
+	deadline := time.Now().Add(p.waits.read)
 	if deadline.After(p.latest) {
 		deadline = p.latest
 	}
 	p.control.SetReadDeadline(deadline) // not every connection has deadlines; then there is none to move
-	p.control.SetWriteDeadline(deadline.Add(writeTimeout))
+	p.control.SetWriteDeadline(deadline.Add(p.waits.write))
 	n, err := p.body.Read(b)
 	if err != nil && err != io.EOF {
 		p.err = err
