@@ -220,8 +220,12 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	query, err := readQuery(r)
+	if err != nil {
+		return err
+	}
 	all := false
-	if given := r.URL.Query().Get("all"); given != "" {
+	if given := query.Get("all"); given != "" {
 		if all, err = strconv.ParseBool(given); err != nil {
 			return invalid(fieldError{"all", "must be true or false"})
 		}

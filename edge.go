@@ -131,7 +131,7 @@ func (e *edge) allows(origin string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && isLoopback(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme+"://"+u.Host == origin && isLoopback(u.Host)
 }
 
 // answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight). Never
