@@ -240,8 +240,8 @@ func parseObject(body []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// readQuery returns the parameters of r's query. One that can't be read whole is refused, not read in part.
-func readQuery(r *http.Request) (url.Values, error) {
+// parseQuery returns the parameters of r's query. One that can't be read whole is refused, not read in part.
+func parseQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, invalid(fieldError{"query", "must be name=value pairs with & between them, percent-encoded"})

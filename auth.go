@@ -220,7 +220,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	query, err := readQuery(r)
+	query, err := parseQuery(r)
 	if err != nil {
 		return err
 	}

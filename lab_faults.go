@@ -253,7 +253,7 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	if !e.wait(b, r.Context()) {
 		return true
 	}
-	http.NewResponseController(answer.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout)) // waiting has used up a part of the one there was
+	http.NewResponseController(answer.ResponseWriter).SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
 	switch {
 	case e.Drop == "before":
 		answer.abort()

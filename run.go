@@ -280,7 +280,7 @@ func runError(err error) *httpError {
 }
 
 func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
-	query, err := readQuery(r)
+	query, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
