@@ -39,9 +39,12 @@ func TestDescriptionAndRoutesAgree(t *testing.T) {
 			described[strings.ToUpper(method)+" "+path] = true
 		}
 	}
-	routed := make(map[string]bool)
+	routed := map[string]bool{"DELETE /ns/{name}": true}
 	for pattern := range routes() {
 		routed[strings.Replace(pattern, "{$}", "", 1)] = true
+	}
+	for pattern := range labRoutes() {
+		routed[pattern] = true
 	}
 	for _, missing := range slices.Sorted(maps.Keys(routed)) {
 		if !described[missing] {
@@ -51,6 +54,26 @@ func TestDescriptionAndRoutesAgree(t *testing.T) {
 	for _, extra := range slices.Sorted(maps.Keys(described)) {
 		if !routed[extra] {
 			t.Errorf("%s is in openapi.json and no route", extra)
+		}
+	}
+}
+
+func TestDescriptionTellsOfTheLabWhereThereIsOne(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		flag string
+		lab  bool
+	}{{"-run=false", false}, {"-lab", true}} {
+		p := startProcess(t, "-ephemeral", "-log", "off", row.flag)
+		doc := p.call(t, 200, "GET", "/openapi.json", "", "", "").json()
+		paths := doc["paths"].(map[string]any)
+		if (paths["/lab"] != nil) != row.lab || (paths["/ns/{name}"] != nil) != row.lab || paths["/api"] == nil || (len(doc["servers"].([]any)) == 2) != row.lab {
+			t.Errorf("%s: the description has the paths %v", row.flag, slices.Sorted(maps.Keys(paths)))
+		}
+		for _, tag := range doc["tags"].([]any) {
+			if name := tag.(map[string]any)["name"]; name == "lab" && !row.lab {
+				t.Errorf("%s: the description has the tag lab", row.flag)
+			}
 		}
 	}
 }
@@ -203,7 +226,8 @@ func operationOf(r *http.Request) map[string]any {
 	if method == "head" {
 		method = "get"
 	}
-	if item, ok := at(description(), "paths")[r.URL.Path]; ok {
+	target := regexp.MustCompile("^/ns/[^/]+/").ReplaceAllString(r.URL.Path, "/")
+	if item, ok := at(description(), "paths")[target]; ok {
 		return at(item, method)
 	}
 	for path, item := range at(description(), "paths") {
@@ -211,7 +235,7 @@ func operationOf(r *http.Request) map[string]any {
 			continue
 		}
 		pattern := regexp.MustCompile(`\\\{[^/]*\\\}`).ReplaceAllString(regexp.QuoteMeta(path), "[^/]+")
-		if regexp.MustCompile("^" + pattern + "$").MatchString(r.URL.Path) {
+		if regexp.MustCompile("^" + pattern + "$").MatchString(target) {
 			return at(item, method)
 		}
 	}
@@ -256,6 +280,10 @@ func faults(schema map[string]any, value any) []string {
 		case "minItems", "maxItems":
 			if size := float64(len(list)); value != nil && (keyword == "minItems" && size < limit || keyword == "maxItems" && size > limit) {
 				fault("%d items, %s %v", len(list), keyword, want)
+			}
+		case "minProperties", "maxProperties":
+			if size := float64(len(object)); isObject && (keyword == "minProperties" && size < limit || keyword == "maxProperties" && size > limit) {
+				fault("%d members, %s %v", len(object), keyword, want)
 			}
 		case "items":
 			for i, item := range list {

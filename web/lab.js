@@ -1,5 +1,5 @@
 // The lab: clock, faults, refresh policy, sessions, the record of requests and the report on them.
-import { h, $, say, ago, utc } from './dom.js';
+import { h, $, say, copyButton, ago, span, utc } from './dom.js';
 import { send, problem, tone } from './wire.js';
 import { hubClock } from './session.js';
 
@@ -7,10 +7,11 @@ const poll = 1000;
 const kept = 200; // latest requests shown
 
 const operations = ['refresh', 'login', 'me', 'register', 'logout', 'listing', 'file', 'run', '*'];
+const defects = ['none', 'expired', 'not_yet_valid', 'wrong_key', 'alg_none', 'wrong_type', 'truncated', 'tampered', 'revoked'];
 const presets = [
   ['Refresh answers 503 once', { operation: 'refresh', status: 503, headers: { 'Retry-After': '1' } }],
   ['Refresh’s answer gets lost', { operation: 'refresh', drop: 'after' }],
-  ['Two refreshes race', { operation: 'refresh', hold: 2, times: 2 }],
+  ['Two refreshes race', { operation: 'refresh', hold: 2 }],
   ['Me is 2 s late', { operation: 'me', delay: '2s' }],
   ['Me answers broken JSON', { operation: 'me', malformed: true }],
   ['Everything is cut, 3 times', { operation: '*', drop: 'before', times: 3 }],
@@ -27,8 +28,8 @@ const effects = {
 let key = ''; // AUTHHUB_LAB_KEY, asked for when the hub wants one
 let timer = null;
 let paused = false;
-let rows = [];
-let last = 0; // the highest seq seen
+const rows = new Map(); // requests shown, by seq
+let last = 0; // all requests up to this seq are here, and answered
 let snapshot = null;
 let parts = null;
 
@@ -63,6 +64,8 @@ async function look() {
     ask('GET', `/requests?after=${last}`, { quiet: true }), ask('GET', '/report', { quiet: true })]);
   parts.key.hidden = state.status !== 401;
   if (!state.ok) return;
+  if (state.data.counts.requests < rows.size) forget(); // somebody else has cleared the record
+  parts.where.replaceChildren(...whereabouts(state.data));
   drawClock(state.data);
   drawPolicy(state.data);
   drawFaults(faults.data?.faults ?? []);
@@ -77,9 +80,9 @@ function build() {
   const box = (title, ...rest) => h('div', { class: 'card' }, h('h3', null, title), rest);
   parts = {
     note: h('p', { class: 'note', hidden: true }),
-    key: keyForm(), clock: h('div'), policy: h('div'), faults: h('div'), sessions: h('div'), requests: h('tbody'), report: h('div'),
+    key: keyForm(), where: h('p', { class: 'dim' }), clock: h('div'), policy: h('div'), faults: h('div'), sessions: h('div'), requests: h('tbody'), report: h('div'),
   };
-  $('bench').append(parts.key, parts.note,
+  $('bench').append(parts.key, parts.where, parts.note,
     h('div', { class: 'pair' },
       box('Clock', parts.clock, clockControls()),
       box('Refresh policy', parts.policy, policyControls(), h('h3', { class: 'sub' }, 'Whole hub'), stateControls())),
@@ -91,7 +94,28 @@ function build() {
     h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Requests'), requestControls()),
       h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Requests' }, h('table', { class: 'rows requests' },
         h('thead', null, h('tr', null, ['No.', 'Operation', 'Answer', 'User', 'Token', 'Took', 'Fault'].map(t => h('th', { scope: 'col' }, t)))), parts.requests))),
-    h('div', { class: 'card' }, h('h3', null, 'Sessions'), parts.sessions));
+    h('div', { class: 'card' }, h('h3', null, 'Sessions'), parts.sessions),
+    h('div', { class: 'card' }, h('h3', null, 'A token to order'),
+      h('p', { class: 'dim' }, 'Sound, or with exactly one thing wrong. It comes with a session of its own.'), tokenForm()));
+}
+
+// whereabouts says which hub this is, and leads to another one.
+function whereabouts(state) {
+  if (state.namespace) return ['This is the namespace ', h('b', null, state.namespace), '. ', h('a', { href: '../../#lab' }, 'To the root hub')];
+  return [`This is the root hub; beside it ${state.counts.namespaces === 1 ? 'is 1 namespace' : `are ${state.counts.namespaces} namespaces`}. `,
+    h('a', { href: `ns/page-${Math.random().toString(36).slice(2, 8)}/#lab` }, 'Open the page of a new one')];
+}
+
+function tokenForm() {
+  const pick = (name, values) => h('select', { name, 'aria-label': name }, values.map(v => h('option', { value: v }, v.replaceAll('_', ' '))));
+  const made = h('div', { class: 'raw', hidden: true });
+  const form = h('form', { class: 'line', onsubmit: async e => {
+    e.preventDefault();
+    const x = await act('The token is made.', 'POST', '/tokens', Object.fromEntries(new FormData(form)));
+    made.hidden = !x.ok;
+    if (x.ok) made.replaceChildren(h('p', { class: 'jws', tabindex: 0, role: 'group', 'aria-label': 'The token' }, x.data.token), copyButton('the token', () => x.data.token));
+  } }, h('input', { name: 'user', value: 'demo', 'aria-label': 'user', spellcheck: 'false', autocapitalize: 'none' }), pick('kind', ['access', 'refresh']), pick('defect', defects), h('button', { class: 'small' }, 'Make it'));
+  return [form, made];
 }
 
 function keyForm() {
@@ -104,10 +128,10 @@ function keyForm() {
 function drawClock({ time }) {
   const now = Date.parse(time.now);
   hubClock.set(now, time.frozen);
-  const away = Math.round((now - Date.now()) / 1000);
+  const away = time.offset_ms / 1000;
   parts.clock.replaceChildren(
     h('p', { class: 'big' }, utc(now / 1000)),
-    h('p', { class: 'dim' }, time.frozen ? 'Frozen: it moves only when told to.' : Math.abs(away) < 2 ? 'Real time.' : `Real time ${away > 0 ? 'plus' : 'minus'} ${ago(0, Math.abs(away)).replace(' ago', '')}.`));
+    h('p', { class: 'dim' }, time.frozen ? 'Frozen: it moves only when told to.' : Math.abs(away) < 2 ? 'Real time.' : `Real time ${away > 0 ? 'plus' : 'minus'} ${span(Math.abs(away))}.`));
 }
 
 function clockControls() {
@@ -117,13 +141,14 @@ function clockControls() {
     h('div', { class: 'chips' },
       ['1m', '16m', '1h', '24h', '169h'].map(d => button(`+ ${d}`, () => put(`The clock went ${d} ahead.`, { advance: d }), 'chip')),
       button('Freeze', () => put('The clock stands still.', { frozen: true }), 'chip'),
-      button('Let it run', () => put('The clock runs.', { frozen: false }), 'chip')),
+      button('Let it run', () => put('The clock runs.', { frozen: false }), 'chip'),
+      button('Real time', () => put('Real time again.', { at: new Date().toISOString(), frozen: false }), 'chip')),
     h('form', { class: 'line', onsubmit: e => { e.preventDefault(); put('The clock is set.', { at: at.value.trim() }); } }, at, h('button', { class: 'small' }, 'Set')),
   ];
 }
 
 function drawPolicy(state) {
-  const p = state.refresh_policy ?? {};
+  const p = state.policy;
   const words = { strict: 'A spent refresh token ends its session.', grace: `Within ${p.grace} the spent token gets the same successor pair again.`, allow: 'Spent refresh tokens go on working.' };
   parts.policy.replaceChildren(h('p', { class: 'big' }, p.reuse), h('p', { class: 'dim' }, words[p.reuse] ?? ''));
 }
@@ -168,11 +193,11 @@ function faultForm() {
 }
 
 function drawFaults(faults) {
-  const known = new Set(['id', 'operation', 'skip', 'times', 'session', 'waiting', 'applied']);
+  const known = new Set(['id', 'operation', 'skip', 'times', 'session', 'hits', 'left', 'waiting']);
   parts.faults.replaceChildren(faults.length === 0 ? h('p', { class: 'hollow' }, 'No fault is waiting.') : h('ul', { class: 'list' }, faults.map(f => h('li', null,
     h('b', null, f.operation === '*' ? 'anything' : f.operation), ' ',
     h('code', null, Object.entries(f).filter(([k, v]) => !known.has(k) && v !== null && v !== '').map(([k, v]) => `${k} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ')),
-    h('span', { class: 'dim' }, ` ${f.times === 0 ? 'until deleted' : `× ${f.times}`}${f.skip ? `, after ${f.skip}` : ''}`),
+    h('span', { class: 'dim' }, [f.left === null ? 'until deleted' : f.left === 0 ? 'spent' : `${f.left} to go`, f.hits > 0 && `hit ${f.hits}`, f.skip > 0 && `after ${f.skip}`, f.waiting > 0 && `holds ${f.waiting}`].filter(Boolean).join(', ')),
     h('button', { type: 'button', class: 'small', 'aria-label': `Delete the fault on ${f.operation}`, onclick: () => act('The fault is gone.', 'DELETE', `/faults/${encodeURIComponent(f.id)}`) }, 'Delete')))));
 }
 
@@ -181,8 +206,8 @@ function drawSessions(sessions) {
   parts.sessions.replaceChildren(sessions.length === 0 ? h('p', { class: 'hollow' }, 'Nobody is logged in.') : h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sessions' }, h('table', { class: 'rows' },
     h('thead', null, h('tr', null, ['Session', 'User', 'Generation', 'Created', 'Access expires', ''].map(t => h('th', { scope: 'col' }, t || h('span', { class: 'sr' }, 'Actions'))))),
     h('tbody', null, sessions.map(se => h('tr', null,
-      h('th', { scope: 'row' }, h('code', null, se.id)), h('td', null, se.user?.username ?? se.user), h('td', { class: 'num' }, se.generation),
-      h('td', null, when(se.created_at)), h('td', null, when(se.access_expires_at)),
+      h('th', { scope: 'row' }, h('code', null, se.id)), h('td', null, se.user), h('td', { class: 'num' }, se.generation),
+      h('td', null, when(se.created)), h('td', null, se.access.expired ? 'expired' : when(se.access.expiry)),
       h('td', null, h('div', { class: 'filters' }, ['expire', 'revoke'].map(verb => h('button', {
         type: 'button', class: 'small', 'aria-label': `${verb} the session ${se.id}`, onclick: () => act(`Done: ${verb}.`, 'POST', `/sessions/${encodeURIComponent(se.id)}/${verb}`, {}),
       }, verb))))))))));
@@ -197,23 +222,32 @@ function requestControls() {
 }
 
 function forget() {
-  rows = [];
+  rows.clear();
   last = 0;
   parts.requests.replaceChildren();
 }
 
 function drawRequests(fresh) {
   if (fresh.length === 0) return;
-  last = Math.max(last, ...fresh.map(r => r.seq));
-  rows = [...fresh.toReversed(), ...rows].slice(0, kept);
-  parts.requests.replaceChildren(...rows.map(r => h('tr', { id: `seq-${r.seq}`, class: fresh.includes(r) ? 'fresh' : null },
+  const before = new Set(rows.keys());
+  for (const r of fresh) rows.set(r.seq, r);
+  const seqs = [...rows.keys()].sort((a, b) => b - a);
+  for (const seq of seqs.splice(kept)) rows.delete(seq);
+  const open = seqs.filter(seq => rows.get(seq).duration_ms === null);
+  last = Math.min(seqs[0], ...open.map(seq => seq - 1));
+  parts.requests.replaceChildren(...seqs.map(seq => requestRow(rows.get(seq), !before.has(seq))));
+}
+
+function requestRow(r, fresh) {
+  const token = r.token && [r.token.kind, r.token.generation, r.token.state].filter(part => part !== null).join(' ');
+  return h('tr', { id: `seq-${r.seq}`, class: fresh && 'fresh' },
     h('td', { class: 'num' }, r.seq),
-    h('th', { scope: 'row', title: `${r.method} ${r.path} at ${r.at}` }, r.operation || `${r.method} ${r.path}`),
-    h('td', null, h('span', { class: 'badge', 'data-tone': tone(r.status) }, r.status || 'cut'), r.code && h('code', { class: 'code' }, r.code)),
+    h('th', { scope: 'row', title: `${r.method} ${r.path} at ${r.at}` }, r.operation),
+    h('td', null, r.status === null ? h('span', { class: 'badge' }, r.duration_ms === null ? 'waiting' : 'cut') : h('span', { class: 'badge', 'data-tone': tone(r.status) }, r.status), r.code && h('code', { class: 'code' }, r.code)),
     h('td', null, r.user ?? '—'),
-    h('td', null, r.token ? `${r.token.kind}${r.token.generation ? ` ${r.token.generation}` : ''}${r.token.state ? `, ${r.token.state}` : ''}` : '—'),
-    h('td', { class: 'num' }, `${Number(r.duration_ms).toFixed(1)} ms`),
-    h('td', null, r.fault ? h('code', null, typeof r.fault === 'object' ? JSON.stringify(r.fault) : r.fault) : ''))));
+    h('td', null, token ?? '—'),
+    h('td', { class: 'num' }, r.duration_ms === null ? '—' : `${r.duration_ms.toFixed(1)} ms`),
+    h('td', null, r.fault && h('code', null, r.fault)));
 }
 
 function drawReport(findings) {
