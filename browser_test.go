@@ -214,6 +214,42 @@ func TestPageWantsATokenWhereFilesAreProtected(t *testing.T) {
 	b.wantQuiet("401")
 }
 
+func TestPageTurnsTheLab(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 1000, "dark")
+	p := startProcess(t, "-ephemeral", "-log", "off", "-lab")
+	base := p.base + "/ns/of-this-test"
+	b.open(base + "/#accounts")
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+
+	b.wait(`!document.querySelector('#lab-link').hidden`)
+	b.click("#lab-link")
+	b.wait(`document.querySelector('#lab').innerText.includes('This is the namespace of-this-test')`)
+	b.js(`[...document.querySelectorAll('#lab button')].find(b => b.innerText === '+ 16m').click()`)
+	b.wait(`document.querySelector('#lab').innerText.includes('Real time plus 16 min')`)
+	b.js(`[...document.querySelectorAll('#lab button')].find(b => b.innerText === 'Refresh answers 503 once').click()`)
+	b.wait(`document.querySelector('#lab .list').innerText.includes('1 to go')`)
+
+	b.click(`nav a[href="#accounts"]`)
+	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'expired'`)
+	b.click("[data-key=refresh]")
+	b.wait(`document.querySelector('#wire .code').innerText === 'injected'`)
+	b.click("[data-key=refresh]")
+	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'live'`)
+
+	b.click("#lab-link")
+	b.wait(`document.querySelector('#seq-1') && document.querySelector('.requests').innerText.includes('injected') && document.querySelector('#lab .list').innerText.includes('spent')`)
+	b.wait(`document.querySelector('.finding').innerText.includes('retry after ignored')`)
+	b.js(`document.querySelector('.finding a').click()`)
+	b.wantAccessible(axe(t), "the lab")
+	b.js(`[...document.querySelectorAll('#lab button')].find(b => b.innerText === 'Reset').click()`)
+	b.wait(`document.querySelector('#lab').innerText.includes('Nobody is logged in') && document.querySelector('#lab').innerText.includes('Real time.')`)
+
+	b.wantQuiet("503")
+	b.wantOnly(base)
+}
+
 // axe is axe-core, which .ci/run puts where web/test/package.json says.
 func axe(t *testing.T) string {
 	t.Helper()
