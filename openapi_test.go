@@ -170,7 +170,8 @@ func answerFaults(r *http.Request, status int, header http.Header, body []byte) 
 	if r.Method == http.MethodOptions && operation == nil {
 		return nil // a preflight
 	}
-	if operation == nil {
+	labIsOff := status == http.StatusNotFound && (strings.HasPrefix(r.URL.Path, "/lab") || strings.HasPrefix(r.URL.Path, "/ns/"))
+	if operation == nil || labIsOff {
 		if status < 400 {
 			return []string{"no such operation is described"}
 		}
