@@ -14,7 +14,7 @@ const fromRepository = fileURLToPath(new URL('../../authhub', import.meta.url));
  */
 export function startHub(binary = process.env.AUTHHUB ?? fromRepository) {
   const flags = ['-addr', '127.0.0.1:0', '-ephemeral', '-lab', '-log', 'off', '-exit-with-stdin'];
-  const hub = spawn(binary, flags, { stdio: ['pipe', 'pipe', 'ignore'] });
+  const hub = spawn(binary, flags, { stdio: ['pipe', 'pipe', 'inherit'] });
   return new Promise((resolve, reject) => {
     hub.once('error', reject);
     hub.once('exit', (status) => reject(new Error(`${binary} ended with status ${status} instead of starting`)));

@@ -1,0 +1,3 @@
+module authhub.example
+
+go 1.25
