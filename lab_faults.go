@@ -350,8 +350,7 @@ func (f *fault) writeAnswer(w http.ResponseWriter) {
 		if contentType == nil {
 			contentType = jsonType
 		}
-		data, _ := json.Marshal(f.Body) // it has come as JSON
-		writeBody(w, f.Status, contentType, data)
+		writeBody(w, f.Status, contentType, quote(f.Body))
 	}
 }
 
