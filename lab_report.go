@@ -273,7 +273,8 @@ func retryAfterIgnored(all []*seenRequest) (findings []finding) {
 				"for %s (Retry-After). Wait that long before the next try.", r.seq,
 				waited(before.endedAt, before.endedReal, r).Round(time.Millisecond), before.seq, before.retryAfter), before, r))
 		}
-		if r.answered && r.retryAfter > 0 {
+		delete(told, k)
+		if r.status >= 400 && r.retryAfter > 0 {
 			told[k] = r
 		}
 	}
