@@ -270,16 +270,15 @@ func (labRoute) ServeHTTP(http.ResponseWriter, *http.Request) {
 	panic("a lab route was served without a bench")
 }
 
-// labRoutes are all there are, with what the index says of them.
-func labRoutes() map[string]struct {
+// labEntry is a route and what the index says of it.
+type labEntry struct {
 	serve   labRoute
 	purpose string
-} {
-	type entry = struct {
-		serve   labRoute
-		purpose string
-	}
-	return map[string]entry{
+}
+
+// labRoutes are all there are.
+func labRoutes() map[string]labEntry {
+	return map[string]labEntry{
 		// lab_state.go
 		"GET /lab":                        {(*bench).showState, "time, policy, faults, counts"},
 		"POST /lab/reset":                 {(*bench).reset, "back to the seeds"},

@@ -43,16 +43,23 @@ func checkJSON(r *http.Request) error {
 }
 
 // readQuery reads the query like a body. The members named in numbers are numbers, the others text.
-func readQuery(r *http.Request, numbers []string, names ...string) *form {
+func readQuery(r *http.Request, numbers []string, names ...string) (*form, error) {
+	query, err := parseQuery(r)
+	if err != nil {
+		return nil, err
+	}
 	in := &form{members: make(map[string]any)}
-	for name, values := range r.URL.Query() {
+	for name, values := range query {
 		in.members[name] = values[0]
 		if slices.Contains(numbers, name) {
 			in.members[name] = json.Number(values[0])
 		}
+		if len(values) > 1 {
+			in.fault(name, "is given more than once")
+		}
 	}
 	in.only(names...)
-	return in
+	return in, nil
 }
 
 // only notes the members that are not of these names.

@@ -211,7 +211,10 @@ func (f *filter) matches(all []*seenRequest) []requestView {
 }
 
 func (b *bench) listRequests(w http.ResponseWriter, r *http.Request) error {
-	in := readQuery(r, []string{"status", "after"}, filterNames...)
+	in, err := readQuery(r, []string{"status", "after"}, filterNames...)
+	if err != nil {
+		return err
+	}
 	f := b.readFilter(in)
 	if err := in.err(); err != nil {
 		return err

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // object is a JSON object, as tests write it.
@@ -181,6 +182,64 @@ func TestNamespaceUnderADeletionLeavesNoFolder(t *testing.T) {
 	}
 }
 
+func TestClosingTheLabEndsEverything(t *testing.T) {
+	t.Parallel()
+	h, stop := openTestLab(t, newTestClock())
+	var folders []string
+	for _, name := range []string{"", "a", "b"} {
+		if name != "" {
+			h.space(name).post("/api/run-ph-barrier-phase2", nil).want(200)
+		} else {
+			h.post("/api/run-ph-barrier-phase2", nil).want(200)
+		}
+		folders = append(folders, h.lab(t, name).hub.Load().output.path)
+	}
+	stop()
+	for _, folder := range folders {
+		if _, err := os.Stat(folder); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	h.get("/ns/c/lab").want(503, "busy")
+}
+
+func TestLabOfAProcess(t *testing.T) {
+	t.Parallel()
+	p := startProcess(t, "-ephemeral", "-lab", "-log", "off")
+	get := func(path string) string { return string(p.call(t, 200, "GET", path, "", "", "").body) }
+	if !strings.Contains(get("/ns/a/lab"), p.base+"/ns/a") || !strings.Contains(get("/api"), p.base+"/lab/report") {
+		t.Error("the addresses are not those of this hub")
+	}
+	waiting := make(chan int)
+	go func() {
+		answer, err := http.Post(p.base+"/ns/a/lab/expect", "application/json", strings.NewReader(`{"operation":"me","within":"30s"}`))
+		if err != nil {
+			t.Error(err)
+			close(waiting)
+			return
+		}
+		answer.Body.Close()
+		waiting <- answer.StatusCode
+	}()
+	p.call(t, 200, "POST", "/ns/a/lab/expect", "application/json", `{"count":{"exactly":0},"within":"100ms"}`, "") // time for the other to arrive
+	start := time.Now()
+	if status := p.stop(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if status := <-waiting; status != 503 || time.Since(start) > shutdownTimeout {
+		t.Errorf("whoever waited got %d after %v", status, time.Since(start))
+	}
+}
+
+func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	status := cli(t.Context(), []string{"-addr", "0.0.0.0:0", "-ephemeral", "-lab"}, strings.NewReader(""), &stdout, &stderr)
+	if status != 2 || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "AUTHHUB_LAB_KEY") {
+		t.Errorf("exit status %d, %q, %q", status, &stdout, &stderr)
+	}
+}
+
 func TestOneNamespaceForAllWhoCreateIt(t *testing.T) {
 	t.Parallel()
 	h := newTestLab(t)
@@ -304,104 +363,6 @@ func TestLabBodiesAreStrict(t *testing.T) {
 	h.do("PUT", "/lab/clock", `{"advance":"`+strings.Repeat(" ", maxBody)+`"}`, "Content-Type", "application/json").want(413, "body_too_large")
 	h.get("/lab/requests?state=open").want(422, "invalid_field")
 	h.get("/lab/requests?status=fine").want(422, "invalid_field")
-}
-
-// Each of many namespaces lives through the same story at once; any trace of another one fails it.
-func TestManyNamespacesUnderLoad(t *testing.T) {
-	t.Parallel()
-	h := newTestLab(t)
-	var all sync.WaitGroup
-	for i := range 200 {
-		all.Go(func() { liveAlone(h.space(fmt.Sprint("n", i)), i) })
-	}
-	all.Wait()
-}
-
-// liveAlone fails the test if the namespace of s holds anything but what it puts there itself.
-func liveAlone(s *testHub, i int) {
-	name := fmt.Sprint("user-of-", i)
-	s.post("/api/authentication/register", object{"username": name, "password": "a password"}).want(201)
-	pair := s.login("demo")
-	s.do("PUT", "/lab/clock", object{"advance": fmt.Sprintf("%dm", i+1)}).want(200)
-	if i%2 == 0 {
-		s.post("/lab/faults", object{"operation": "me", "status": 500 + i%90}).want(201)
-		s.me(pair.access).want(500+i%90, "injected")
-	}
-	refreshed := s.refreshWith(pair.refresh).want(200).pair()
-	s.me(refreshed.access).want(200)
-	if i%3 == 0 {
-		s.refreshWith(pair.refresh).want(401, "token_reused")
-	}
-
-	state := s.get("/lab").want(200).json()
-	counts := state["counts"].(object)
-	sessions, requests := 2, 4
-	if i%3 == 0 {
-		sessions, requests = sessions-1, requests+1
-	}
-	if i%2 == 0 {
-		requests++
-	}
-	if want := (object{"users": 4.0, "sessions": float64(sessions), "requests": float64(requests), "faults": float64((i + 1) % 2)}); !maps.Equal(counts, want) {
-		s.t.Errorf("namespace %d counts %v, want %v", i, counts, want)
-	}
-	if got := state["time"].(object)["offset_ms"]; got != float64((i+1)*60_000) {
-		s.t.Errorf("namespace %d is %v ms off", i, got)
-	}
-}
-
-func BenchmarkCreateNamespace(b *testing.B) {
-	h := newTestLab(b)
-	l := h.handler.(*edge).next.(*lab)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := l.newNamespace("name"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkResetNamespace(b *testing.B) {
-	s := newTestLab(b).space("name")
-	for b.Loop() {
-		s.post("/lab/reset", nil).want(204)
-	}
-}
-
-func BenchmarkResetAfterUse(b *testing.B) {
-	s := newTestLab(b).space("name")
-	for b.Loop() {
-		b.StopTimer()
-		for range 10 {
-			s.me(s.login("demo").access)
-		}
-		b.StartTimer()
-		s.post("/lab/reset", nil).want(204)
-	}
-}
-
-// FuzzLab sends anything at all to the lab's routes: never a 5xx, never a panic.
-func FuzzLab(f *testing.F) {
-	routes := slices.Sorted(maps.Keys(labRoutes()))
-	for i := range routes {
-		f.Add(i, `{"operation":"me","status":503,"headers":{"Retry-After":"1"},"body":{"a":1},"times":2}`)
-		f.Add(i, `{"advance":"16m","frozen":true}`)
-		f.Add(i, `{"user":"demo","kind":"refresh","defect":"tampered","claims":{"sub":"x","nbf":1,"a":{"b":[null]}}}`)
-		f.Add(i, `{"operation":"me","count":{"at_most":0},"within":"1ms"}`)
-		f.Add(i, `{"version":1,"time":{"offset_ms":1},"policy":{"reuse":"grace","grace":"1s"},"faults":[{"operation":"*","delay":"1s"}],"users":[],"sessions":[],"files":{"modified":"2026-01-01T00:00:00Z","barrier":"e30K","impact":"","alertesph":""}}`)
-	}
-	h := newTestLab(f)
-	f.Fuzz(func(t *testing.T, route int, body string) {
-		method, path, _ := strings.Cut(routes[(route%len(routes)+len(routes))%len(routes)], " ")
-		if strings.Contains(body, "within") && !strings.Contains(body, "ms") {
-			return // not to wait for seconds
-		}
-		s := h.space("fuzzed")
-		s.t = t
-		got := s.do(method, strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(path), body, "Content-Type", "application/json")
-		if got.status >= 500 {
-			t.Errorf("%s %s %q: %d %s", method, path, body, got.status, got.body)
-		}
-		s.post("/lab/reset", nil).want(204)
-	})
+	h.get("/lab/requests?status=200&status=401").want(422, "invalid_field")
+	h.get("/lab/requests?operation=%zz").want(422, "invalid_field")
 }
