@@ -173,18 +173,25 @@ func (e *expectation) spell() string {
 	return fmt.Sprintf("at most %d within %s", e.most, e.Within)
 }
 
-// nearest returns the latest of the requests that miss the fewest members of the filter.
+// nearest returns the latest of the requests that miss the fewest members of the filter. One of another operation
+// is further off than one that only came out differently.
 func (f *filter) nearest(all []*seenRequest) []miss {
 	nearest := []miss{}
+	distance := func(differs []string) int {
+		if differs[0] == "operation" {
+			return len(differs) + len(filterNames)
+		}
+		return len(differs)
+	}
 	for _, r := range slices.Backward(all) {
 		differs := f.differs(r)
 		if len(differs) == 0 {
 			continue
 		}
 		switch {
-		case len(nearest) > 0 && len(differs) > len(nearest[0].Differs):
+		case len(nearest) > 0 && distance(differs) > distance(nearest[0].Differs):
 			continue
-		case len(nearest) > 0 && len(differs) < len(nearest[0].Differs):
+		case len(nearest) > 0 && distance(differs) < distance(nearest[0].Differs):
 			nearest = nearest[:0]
 		}
 		if len(nearest) < maxNearest {

@@ -224,6 +224,7 @@ func TestExpectUnmet(t *testing.T) {
 		h.get("/api/files/phase2")
 		h.me(pair.access)
 		h.refreshWith(pair.refresh)
+		h.refreshWith(pair.refresh).want(401)
 		got := h.expectation(object{"operation": "me", "status": 401, "user": "demo", "count": object{"exactly": 1}, "within": "1s"}).want(409, "expectation_failed").json()
 		expected, _ := json.Marshal(got["expected"])
 		if string(expected) != `{"count":{"exactly":1},"operation":"me","status":401,"user":"demo","within":"1s"}` {
@@ -331,6 +332,10 @@ func TestOrderedClaims(t *testing.T) {
 	c := payload(t, got.str("token"))
 	if c["role"] != "admin" || fmt.Sprint(c["tenant"]) != "map[id:7]" || fmt.Sprint(c["aud"]) != "[a b]" || c["username"] != "demo" {
 		t.Error(c)
+	}
+	tampered := h.post("/lab/tokens", object{"user": "demo", "defect": "tampered"}).want(201)
+	if sub := payload(t, tampered.str("token"))["sub"]; sub == "user-demo" || tampered.json()["claims"].(object)["sub"] != sub {
+		t.Errorf("tampered: %s", tampered.body)
 	}
 	claims, _ := json.Marshal(got.json()["claims"])
 	if shown, _ := json.Marshal(c); string(claims) != string(shown) {
