@@ -58,12 +58,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		k = accessToken + refreshToken - k
 	}
 	payload := override(defectiveClaims(s.claims(k, owner), defect, now), overrides)
-	token, err := h.signDefective(k, payload, defect)
-	if defect == "tampered" { // the signature of what it was, under what it is now
-		signature := token[strings.LastIndexByte(token, '.'):]
-		payload = override(payload, map[string]any{"sub": "user-somebody-else"})
-		token = encodedHeaders[k] + tokenEncoding.EncodeToString(payload) + signature
-	}
+	token, payload, err := h.signDefective(k, payload, defect)
 	if err != nil {
 		return err
 	}
@@ -153,14 +148,14 @@ func quote(v any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// signDefective returns the token of this payload, with the defect if it lies outside the claims.
-func (h *Hub) signDefective(k kind, payload []byte, defect string) (string, error) {
+// signDefective returns the token of this payload, with the defect if it lies outside the claims, and its payload.
+func (h *Hub) signDefective(k kind, payload []byte, defect string) (string, []byte, error) {
 	token := h.signer.signPayload(k, payload)
 	switch defect {
 	case "wrong_key":
 		other, err := newSigner([]byte(rand.Text()), "")
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		token = other.signPayload(k, payload)
 	case "alg_none": // RFC 8725 section 2.1
@@ -168,6 +163,10 @@ func (h *Hub) signDefective(k kind, payload []byte, defect string) (string, erro
 		token = tokenEncoding.EncodeToString([]byte(header)) + "." + tokenEncoding.EncodeToString(payload) + "."
 	case "truncated":
 		token = token[:len(token)-encodedMACLen/2]
+	case "tampered": // the signature of what it was, under what it is now
+		signature := token[strings.LastIndexByte(token, '.'):]
+		payload = override(payload, map[string]any{"sub": "user-somebody-else"})
+		token = encodedHeaders[k] + tokenEncoding.EncodeToString(payload) + signature
 	}
-	return token, nil
+	return token, payload, nil
 }
