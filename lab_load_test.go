@@ -56,7 +56,7 @@ func liveAlone(s *testHub, i int) {
 
 func BenchmarkCreateNamespace(b *testing.B) {
 	h := newTestLab(b)
-	l := h.handler.(*edge).next.(*lab)
+	l := h.handler.(*labFront).lab
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := l.newNamespace("name"); err != nil {
