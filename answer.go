@@ -157,10 +157,16 @@ func writeBody(w http.ResponseWriter, status int, contentType []string, body []b
 	if header["Cache-Control"] == nil {
 		header["Cache-Control"] = noStore
 	}
-	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) > countedBody {
+		header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	w.WriteHeader(status)
 	w.Write(body) // a client that has gone is its own affair
 }
+
+// countedBody is the longest body that net/http counts by itself. Left to it, Content-Length costs nothing; as a ninth
+// field it makes the header map grow, which took a tenth of the time of GET /api/authentication/me.
+const countedBody = 2048
 
 const maxBody = 64 << 10 // bytes of a JSON or form body
 
@@ -199,11 +205,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	if err != nil {
+	var body bytes.Buffer
+	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // ReadFrom wants that much room to find the end
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
 		return nil, bodyError(err)
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // bodyError is the answer to a body that could not be read to its end: the client's doing, one way or another.

@@ -293,7 +293,9 @@ func (t *tap) code() string {
 
 // created returns the claims of the session that was answered with, if one was.
 func (t *tap) created(hub *Hub) (claims, bool) {
-	var body sessionBody
+	var body struct {
+		AccessToken string `json:"access_token"`
+	}
 	if !t.keep || t.status >= 300 || json.Unmarshal(t.kept, &body) != nil {
 		return claims{}, false
 	}

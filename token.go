@@ -249,20 +249,19 @@ func newSigner(secret []byte, hub string) (*signer, error) {
 	return s, nil
 }
 
-// sign returns the token that says c.
-func (s *signer) sign(c *claims) string {
+// sign appends the token that says c to b.
+func (s *signer) sign(b []byte, c *claims) []byte {
 	var buf [512]byte
-	return s.signPayload(c.Kind, c.appendJSON(buf[:0]))
+	return s.signPayload(b, c.Kind, c.appendJSON(buf[:0]))
 }
 
-// signPayload returns the token of this kind with exactly these payload bytes.
-func (s *signer) signPayload(k kind, payload []byte) string {
-	var buf [1024]byte
-	b := append(buf[:0], encodedHeaders[k]...)
+// signPayload appends the token of this kind with exactly these payload bytes to b.
+func (s *signer) signPayload(b []byte, k kind, payload []byte) []byte {
+	start := len(b)
+	b = append(b, encodedHeaders[k]...)
 	b = tokenEncoding.AppendEncode(b, payload)
-	mac := s.keys[k].encodedMAC(b)
-	b = append(b, '.')
-	return string(append(b, mac[:]...))
+	mac := s.keys[k].sum(b[start:])
+	return tokenEncoding.AppendEncode(append(b, '.'), mac[:])
 }
 
 // open returns the claims of a token that this hub issued, byte for byte, or errTokenMalformed. It checks
@@ -280,36 +279,54 @@ func (s *signer) open(token string) (claims, error) {
 		return claims{}, errTokenMalformed
 	}
 
+	state := s.keys[k].state()
+	defer s.keys[k].states.Put(state)
+	state.message = append(state.message[:0], token...)
+	mac := state.sumOf(state.message[:dot])
+	var encoded [encodedMACLen]byte
+	tokenEncoding.Encode(encoded[:], mac[:])
 	// The MAC is compared in its encoded form: there is exactly one that is right (RFC 7515 section 5.2).
-	var buf [1024]byte
-	mac := s.keys[k].encodedMAC(append(buf[:0], token[:dot]...))
-	if !hmac.Equal(mac[:], []byte(token[dot+1:])) {
+	if !hmac.Equal(encoded[:], state.message[dot+1:]) {
 		return claims{}, errTokenMalformed
 	}
 
-	payload, err := tokenEncoding.AppendDecode(buf[:0], []byte(token[start:dot]))
-	if err != nil {
+	var err error
+	if state.payload, err = tokenEncoding.AppendDecode(state.payload[:0], state.message[start:dot]); err != nil {
 		return claims{}, errTokenMalformed
 	}
-	return parseClaims(string(payload), k)
+	return parseClaims(string(state.payload), k)
 }
 
-// macKey holds one key and the HMAC states made with it, keyed once and used again.
+// macKey is a key for HMAC-SHA256, with states that were keyed once and are used again.
 type macKey struct {
 	key    []byte
 	states sync.Pool
 }
 
-// encodedMAC returns the base64url form of HMAC-SHA256 over message.
-func (k *macKey) encodedMAC(message []byte) (encoded [encodedMACLen]byte) {
-	state, ok := k.states.Get().(hash.Hash)
-	if !ok {
-		state = hmac.New(sha256.New, k.key)
+// macState comes with the buffers that a use of it needs: what is handed to a hash.Hash can't live on the stack.
+type macState struct {
+	hash             hash.Hash
+	digest           [sha256.Size]byte
+	message, payload []byte
+}
+
+func (k *macKey) state() *macState {
+	if state, ok := k.states.Get().(*macState); ok {
+		return state
 	}
-	state.Reset()
-	state.Write(message)
-	var sum [sha256.Size]byte
-	tokenEncoding.Encode(encoded[:], state.Sum(sum[:0]))
-	k.states.Put(state)
-	return encoded
+	return &macState{hash: hmac.New(sha256.New, k.key)}
+}
+
+// sum returns the HMAC of message.
+func (k *macKey) sum(message []byte) [sha256.Size]byte {
+	state := k.state()
+	defer k.states.Put(state)
+	return state.sumOf(message)
+}
+
+func (m *macState) sumOf(message []byte) [sha256.Size]byte {
+	m.hash.Reset()
+	m.hash.Write(message)
+	m.hash.Sum(m.digest[:0])
+	return m.digest
 }
