@@ -1,17 +1,15 @@
 // The files: the folder that holds the three results of phase 2, how a new set takes the place of the old one,
-// the listing, and serving.
+// and the listing.
 //
-// The disk is the truth. What is remembered of a file (its bytes, ETag, compressed form) counts only as long as
-// its size and modification time are what they were.
+// The disk is the truth: what is remembered of a file, to serve it (content.go), counts only as long as it matches.
 
 package main
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +18,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,6 +65,7 @@ type output struct {
 	path       string
 	closed     bool
 	kept       [resultFiles]keptFile
+	listed     atomic.Pointer[listing]
 }
 
 const (
@@ -328,16 +327,35 @@ type fileEntry struct {
 	LastModified *string `json:"last_modified"`
 }
 
-// list returns the three entries as the disk has them now.
-func (f *output) list() [resultFiles]fileEntry {
+// fileState is all that the listing shows of a file.
+type fileState struct {
+	available bool
+	size      int64 // bytes
+	modified  int64 // milliseconds since the Unix epoch
+}
+
+// states asks the disk about the three files.
+func (f *output) states() (states [resultFiles]fileState) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	var entries [resultFiles]fileEntry
 	for file := range resultFile(resultFiles) {
-		entries[file] = fileEntry{Name: file.name(), Endpoint: file.endpoint()}
 		if info, err := f.stat(file); err == nil {
-			modified := formatTime(info.ModTime())
-			entries[file].Available, entries[file].SizeBytes, entries[file].LastModified = true, info.Size(), &modified
+			states[file] = fileState{true, info.Size(), info.ModTime().UnixMilli()}
+		}
+	}
+	return states
+}
+
+// list returns the three entries as the disk has them now.
+func (f *output) list() [resultFiles]fileEntry { return entriesOf(f.states()) }
+
+func entriesOf(states [resultFiles]fileState) (entries [resultFiles]fileEntry) {
+	for file := range resultFile(resultFiles) {
+		state := states[file]
+		entries[file] = fileEntry{Name: file.name(), Endpoint: file.endpoint(), Available: state.available, SizeBytes: state.size}
+		if state.available {
+			modified := formatTime(time.UnixMilli(state.modified))
+			entries[file].LastModified = &modified
 		}
 	}
 	return entries
@@ -355,178 +373,27 @@ func (f *output) stat(file resultFile) (fs.FileInfo, error) {
 	return info, err
 }
 
+// listing is the body of the listing for what the disk said when it was made.
+type listing struct {
+	states [resultFiles]fileState
+	body   []byte
+}
+
+// listFiles asks the disk at every request and encodes the answer anew only when that has changed.
 func (h *Hub) listFiles(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, http.StatusOK, struct {
-		Files [resultFiles]fileEntry `json:"phase2_files"`
-		Hint  string                 `json:"hint"`
-	}{h.output.list(), hint})
-}
-
-// keptFile is what is remembered of one file.
-type keptFile struct {
-	mu      sync.Mutex // one request at a time reads or compresses; the others wait for what it finds
-	content *content
-}
-
-// content is one version of a file, with what it takes to serve it.
-type content struct {
-	modified time.Time
-	size     int64
-	plain    []byte // the file, unless it is larger than keepPlain
-	digest   string
-	gzipOnce sync.Once
-	gzipped  []byte
-}
-
-const keepPlain = 16 << 20 // bytes of a file kept in memory as they are
-
-// read returns the file's content and, where that is not in memory, the open file. Errors: fs.ErrNotExist.
-func (f *output) read(file resultFile) (*content, *os.File, error) {
-	kept := &f.kept[file]
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	info, err := f.stat(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	known := kept.content
-	if known != nil && known.plain != nil && known.size == info.Size() && known.modified.Equal(info.ModTime()) {
-		return known, nil, nil
-	}
-	open, err := f.root.Open(file.name())
-	if err != nil {
-		return nil, nil, err
-	}
-	if known == nil || known.size != info.Size() || !known.modified.Equal(info.ModTime()) {
-		if known, err = readContent(open); err != nil {
-			open.Close()
-			return nil, nil, err
-		}
-		kept.content = known
-	}
-	if known.plain != nil {
-		return known, nil, open.Close()
-	}
-	return known, open, nil
-}
-
-// readContent reads an open file once, for its digest and, if it is not too large, to keep.
-func readContent(open *os.File) (*content, error) {
-	info, err := open.Stat()
-	if err != nil {
-		return nil, err
-	}
-	c := &content{modified: info.ModTime(), size: info.Size()}
-	digest := sha256.New()
-	if info.Size() <= keepPlain {
-		if c.plain, err = io.ReadAll(open); err != nil {
-			return nil, err
-		}
-		c.size = int64(len(c.plain))
-		digest.Write(c.plain)
-	} else if c.size, err = io.Copy(digest, open); err != nil {
-		return nil, err
-	}
-	c.digest = hex.EncodeToString(digest.Sum(nil)[:16])
-	return c, nil
-}
-
-// compressed returns the gzip form (RFC 1952), made when first asked for and kept as long as the version is.
-func (c *content) compressed(open io.ReadSeeker) []byte {
-	c.gzipOnce.Do(func() {
-		var out bytes.Buffer
-		z := gzip.NewWriter(&out)
-		_, err := open.Seek(0, io.SeekStart) // reading it for the digest may have been the last that happened to it
-		if err == nil {
-			_, err = io.Copy(z, open)
-		}
-		if err == nil && z.Close() == nil {
-			c.gzipped = out.Bytes()
-		}
-	})
-	return c.gzipped
-}
-
-// serveFile answers with one of the files: conditions, ranges and HEAD are http.ServeContent's. A range is always
-// one of the file as it is, and the compressed form has an ETag of its own (RFC 9110 section 8.8.3).
-func serveFile(file resultFile) route {
-	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
-		c, open, err := h.output.read(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fail(http.StatusNotFound, "file_unavailable", file.name()+" is not available. "+hint)
-		}
+	states := h.output.states()
+	known := h.output.listed.Load()
+	if known == nil || known.states != states {
+		body, err := json.Marshal(struct {
+			Files [resultFiles]fileEntry `json:"phase2_files"`
+			Hint  string                 `json:"hint"`
+		}{entriesOf(states), hint})
 		if err != nil {
 			return err
 		}
-		var body io.ReadSeeker = bytes.NewReader(c.plain)
-		if open != nil {
-			defer open.Close()
-			body = open
-		}
-
-		header := w.Header()
-		header["Content-Type"] = jsonType
-		header["Cache-Control"] = revalidate
-		header["Vary"] = varyEncoding
-		header["Etag"] = []string{`"` + c.digest + `"`}
-		if r.Header.Get("Range") == "" && takesGzip(r.Header) {
-			if gzipped := c.compressed(body); gzipped != nil {
-				header["Content-Encoding"] = []string{"gzip"}
-				header["Etag"] = []string{`"` + c.digest + `-gzip"`}
-				header["Content-Length"] = []string{strconv.Itoa(len(gzipped))} // ServeContent leaves it out of encoded answers
-				body = bytes.NewReader(gzipped)
-			}
-		}
-		http.ServeContent(&patientWriter{w, http.NewResponseController(w), h.settings.timeouts.write}, r, "", c.modified, body)
-		return nil
+		known = &listing{states, append(body, '\n')}
+		h.output.listed.Store(known)
 	}
-}
-
-var (
-	revalidate   = []string{"no-cache"}
-	varyEncoding = []string{"Accept-Encoding, Origin"}
-)
-
-// takesGzip reports whether the client takes gzip (RFC 9110 section 12.5.3): named, or by *, and not with weight 0.
-func takesGzip(h http.Header) bool {
-	takes := false
-	for item := range strings.SplitSeq(strings.Join(h["Accept-Encoding"], ","), ",") {
-		coding, weight, _ := strings.Cut(item, ";")
-		coding = strings.ToLower(strings.TrimSpace(coding))
-		if coding != "gzip" && coding != "x-gzip" && coding != "*" {
-			continue
-		}
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
-		takes = weight == "" || err == nil && q > 0
-		if coding != "*" {
-			return takes
-		}
-	}
-	return takes
-}
-
-// patientWriter gives every part of a long answer the time that a short one has as a whole: a slow reader of a
-// large file is served as long as it reads at all.
-type patientWriter struct {
-	http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
-}
-
-func (w *patientWriter) Write(b []byte) (int, error) {
-	written := 0
-	for len(b) > 0 {
-		part := b[:min(len(b), 256<<10)]
-		w.control.SetWriteDeadline(time.Now().Add(w.patience)) // not every writer has deadlines; then there is none to move
-		n, err := w.ResponseWriter.Write(part)
-		written += n
-		if err != nil {
-			return written, err
-		}
-		b = b[n:]
-	}
-	return written, nil
+	writeBody(w, http.StatusOK, jsonType, known.body)
+	return nil
 }

@@ -102,7 +102,7 @@ func (f *output) snapshot() (*snapshotFiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		if *content = c.plain; open != nil {
+		if *content = c.plain.body; open != nil {
 			*content, err = io.ReadAll(open)
 			err = errors.Join(err, open.Close())
 		}
