@@ -64,7 +64,8 @@ export class Namespace {
     const headers = body && { 'Content-Type': 'application/json' };
     const answer = await fetch(base + path, { method, headers, body: JSON.stringify(body) });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${base}${path}: ${text}`);
-    return text && JSON.parse(text);
+    const content = text && JSON.parse(text);
+    if (!answer.ok) throw Object.assign(new Error(`${method} ${path}: ${content.detail}`), content);
+    return content;
   }
 }

@@ -16,6 +16,11 @@ export class HubError extends Error {
 /** The session can't be continued: the user has to log in. */
 export class SessionEnded extends Error {}
 
+function inMemory() {
+  let session = null;
+  return { load: async () => session, save: async (next) => { session = next; } };
+}
+
 export class Client {
   #base;
   #store;
@@ -23,17 +28,18 @@ export class Client {
   #refreshing = null;
 
   /**
-   * base: address of the hub. store: keeps the session in its member of that name (null: none). exclusive: runs the
-   * function it is given while no other user of the same store runs one; in a browser that is navigator.locks.
+   * base: address of the hub. store: keeps the session, null for none, with load and save, both asynchronous.
+   * exclusive: runs the function it is given while no other user of the same store runs one; in a browser that is
+   * navigator.locks.
    */
-  constructor(base, { store = { session: null }, exclusive = (work) => work() } = {}) {
+  constructor(base, { store = inMemory(), exclusive = (work) => work() } = {}) {
     this.#base = base;
     this.#store = store;
     this.#exclusive = exclusive;
   }
 
   async login(username, password) {
-    this.#store.session = await this.#send('POST', 'login', { body: { username, password } });
+    await this.#store.save(await this.#send('POST', 'login', { body: { username, password } }));
   }
 
   me() {
@@ -41,24 +47,24 @@ export class Client {
   }
 
   async logout() {
-    const { access_token: token } = this.#session();
-    this.#store.session = null;
+    const { access_token: token } = await this.#session();
+    await this.#store.save(null);
     await this.#send('POST', 'logout', { token });
   }
 
   async #authorized(method, operation) {
-    const session = this.#session();
+    const session = await this.#session();
     try {
       return await this.#send(method, operation, { token: session.access_token });
     } catch (error) {
       if (error.code !== 'token_expired') throw error;
       await this.#refresh(session);
-      return await this.#send(method, operation, { token: this.#session().access_token });
+      return await this.#send(method, operation, { token: (await this.#session()).access_token });
     }
   }
 
-  #session() {
-    const { session } = this.#store;
+  async #session() {
+    const session = await this.#store.load();
     if (!session) throw new SessionEnded('not logged in');
     return session;
   }
@@ -71,17 +77,18 @@ export class Client {
   }
 
   async #exchange(stale) {
-    const { refresh_token } = this.#session();
+    const { refresh_token } = await this.#session();
     if (refresh_token !== stale.refresh_token) return; // somebody else was faster
     const send = () => this.#send('POST', 'refresh', { body: { refresh_token } });
     try {
-      this.#store.session = await send().catch((error) => {
+      const next = await send().catch((error) => {
         if (error instanceof TypeError) return send(); // what fetch throws when no answer comes
         throw error;
       });
+      await this.#store.save(next);
     } catch (error) {
       if (error.status !== 401) throw error;
-      this.#store.session = null;
+      await this.#store.save(null);
       throw new SessionEnded(error.message);
     }
   }
@@ -90,7 +97,12 @@ export class Client {
     const headers = {};
     if (token) headers.Authorization = `Bearer ${token}`;
     if (body) headers['Content-Type'] = 'application/json';
-    const answer = await fetch(`${this.#base}/api/authentication/${operation}`, { method, headers, body: JSON.stringify(body) });
+    const answer = await fetch(`${this.#base}/api/authentication/${operation}`, {
+      method,
+      headers,
+      body: JSON.stringify(body),
+      cache: 'no-store', // else a browser has tabs that ask for the same thing wait for each other
+    });
     if (answer.ok) return answer.status === 204 ? undefined : answer.json();
 
     const seconds = Number(answer.headers.get('Retry-After'));
