@@ -16,7 +16,7 @@ export function startHub(binary = process.env.AUTHHUB ?? fromRepository) {
   const flags = ['-addr', '127.0.0.1:0', '-ephemeral', '-lab', '-log', 'off', '-exit-with-stdin'];
   const hub = spawn(binary, flags, { stdio: ['pipe', 'pipe', 'inherit'] });
   return new Promise((resolve, reject) => {
-    hub.once('error', reject);
+    hub.once('error', () => reject(new Error(`there is no hub at ${binary}: go build makes it, AUTHHUB names another`)));
     hub.once('exit', (status) => reject(new Error(`${binary} ended with status ${status} instead of starting`)));
     createInterface({ input: hub.stdout }).once('line', (url) => {
       for (const handle of [hub, hub.stdin, hub.stdout]) handle.unref(); // it keeps nobody waiting

@@ -57,7 +57,8 @@ export class Client {
     try {
       return await this.#send(method, operation, { token: session.access_token });
     } catch (error) {
-      if (error.code !== 'token_expired') throw error;
+      if (error.status !== 401) throw error;
+      if (error.code !== 'token_expired') await this.#end(session, error);
       await this.#refresh(session);
       return await this.#send(method, operation, { token: (await this.#session()).access_token });
     }
@@ -77,8 +78,8 @@ export class Client {
   }
 
   async #exchange(stale) {
-    const { refresh_token } = await this.#session();
-    if (refresh_token !== stale.refresh_token) return; // somebody else was faster
+    const { refresh_token } = stale;
+    if ((await this.#session()).refresh_token !== refresh_token) return; // somebody else was faster
     const send = () => this.#send('POST', 'refresh', { body: { refresh_token } });
     try {
       const next = await send().catch((error) => {
@@ -88,9 +89,14 @@ export class Client {
       await this.#store.save(next);
     } catch (error) {
       if (error.status !== 401) throw error;
-      await this.#store.save(null);
-      throw new SessionEnded(error.message);
+      await this.#end(stale, error);
     }
+  }
+
+  /** Forgets the session, unless another one has taken its place, and throws SessionEnded. */
+  async #end({ refresh_token }, { message }) {
+    if ((await this.#store.load())?.refresh_token === refresh_token) await this.#store.save(null);
+    throw new SessionEnded(message);
   }
 
   async #send(method, operation, { token, body } = {}, mayWait = true) {

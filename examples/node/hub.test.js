@@ -116,10 +116,12 @@ describe('a client with automatic refresh', { concurrency: true }, () => {
   test('asks for a login when the session has been revoked elsewhere', async (t) => {
     const [ns, client] = await arrange(t, Client);
     const { sessions: [session] } = await ns.lab('GET', '/sessions');
-    await ns.advance('16m');
     await ns.lab('POST', `/sessions/${session.id}/revoke`);
 
     await assert.rejects(client.me(), SessionEnded);
+
+    await assert.rejects(client.me(), SessionEnded); // this one without asking the hub
+    assert.equal((await ns.requests('me')).length, 1);
   });
 });
 
