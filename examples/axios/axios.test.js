@@ -69,6 +69,7 @@ describe('axios-auth-refresh', { concurrency: true }, () => {
     const [ns, tokens] = await expired(t);
     const api = makeApi(ns.url, tokens);
     await ns.fault({ operation: 'me', hold: 3 });
+    await ns.fault({ operation: 'refresh', delay: '300ms' }); // all three have their 401 before it is over
 
     assert.deepEqual(await statuses(api.get('/me'), api.get('/me'), api.get('/me')), [200, 401, 401]);
     await ns.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
@@ -78,6 +79,7 @@ describe('axios-auth-refresh', { concurrency: true }, () => {
     const [ns, tokens] = await expired(t);
     const api = makeApi(ns.url, tokens, { deduplicateRefresh: false });
     await ns.fault({ operation: 'me', hold: 3 });
+    await ns.fault({ operation: 'refresh', delay: '300ms' }); // all three have their 401 before it is over
 
     assert.deepEqual(await statuses(api.get('/me'), api.get('/me'), api.get('/me')), [200, 200, 200]);
     await ns.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
@@ -88,7 +90,7 @@ describe('axios-auth-refresh', { concurrency: true }, () => {
     test(`refreshes twice when a 401 comes late (deduplicateRefresh: ${deduplicateRefresh})`, async (t) => {
       const [ns, tokens] = await expired(t);
       const api = makeApi(ns.url, tokens, { deduplicateRefresh });
-      await ns.fault({ operation: 'me', delay: '300ms' });
+      await ns.fault({ operation: 'me', delay: '1s' });
 
       assert.deepEqual(await statuses(api.get('/me'), api.get('/me')), [200, 200]);
       await ns.expect({ operation: 'refresh', count: { exactly: 2 }, within: '200ms' });
@@ -109,7 +111,7 @@ describe('axios-auth-refresh', { concurrency: true }, () => {
     const [ns, tokens] = await expired(t);
     const options = { deduplicateRefresh: false, refresh: carefulRefresh(ns.url, tokens) };
     const [orders, profile] = [makeApi(ns.url, tokens, options), makeApi(ns.url, tokens, options)];
-    await ns.fault({ operation: 'me', delay: '300ms' });
+    await ns.fault({ operation: 'me', delay: '1s' });
     await ns.fault({ operation: 'me', hold: 3 });
 
     const requests = [orders, orders, profile, profile].map((api) => api.get('/me')); // one late, three together

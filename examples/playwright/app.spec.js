@@ -73,7 +73,7 @@ test('keeps both tabs logged in when they wake up together', async ({ ns, open }
   await says(second, 'You are Demo User.');
 
   await ns.advance('1h');
-  await ns.fault({ operation: 'me', hold: 2 }); // both learn at the same moment that the token has expired
+  await ns.fault({ operation: 'me', hold: 2, within: '20s' }); // both learn at the same moment that the token has expired
   await Promise.all([ask(first), ask(second)]);
 
   await says(first, 'You are Demo User.');
@@ -90,7 +90,7 @@ test('would lose the session if its tabs refreshed without regard to each other'
   await says(second, 'You are Demo User.');
 
   await ns.advance('1h');
-  await ns.fault({ operation: 'refresh', hold: 2 });
+  await ns.fault({ operation: 'refresh', hold: 2, within: '20s' });
   await Promise.all([ask(first), ask(second)]);
 
   await ns.expect({ operation: 'refresh', count: { at_least: 2 } });

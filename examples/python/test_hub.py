@@ -112,7 +112,7 @@ class BadDays(unittest.TestCase):
 
     def test_a_slow_hub(self):
         self.client.produce()
-        self.client.timeout = 0.2
+        self.client.timeout = 1
         self.lab("POST", "/faults", {"operation": "file", "delay": "10s"})
         self.assertTrue(self.client.fetch("impact")["stations"])
 
