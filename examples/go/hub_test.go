@@ -127,7 +127,9 @@ func (ns namespace) call(method, path string, in, out any) {
 // clean fails the test if the client has done anything that the hub's report finds fault with.
 func (ns namespace) clean() {
 	ns.t.Helper()
-	var report struct{ Findings []struct{ Rule, Sentence string } }
+	var report struct {
+		Findings []struct{ Rule, Sentence string }
+	}
 	ns.lab("GET", "/report", nil, &report)
 	for _, f := range report.Findings {
 		ns.t.Errorf("%s: %s", f.Rule, f.Sentence)
