@@ -38,7 +38,7 @@ type content struct {
 	gzipped  *representation // nil: it could not be compressed
 }
 
-const keepPlain = 16 << 20 // bytes of a file kept in memory as they are
+const usualPlain = 16 << 20 // bytes
 
 // representation is one form of a file, and the header fields that go with it. All answers share it.
 type representation struct {
@@ -81,7 +81,7 @@ func (f *output) read(file resultFile) (*content, *os.File, error) {
 	}
 	known := kept.content.Load()
 	if !known.is(info) {
-		if known, err = readContent(open); err != nil {
+		if known, err = readContent(open, f.keepPlain); err != nil {
 			open.Close()
 			return nil, nil, err
 		}
@@ -94,8 +94,8 @@ func (f *output) read(file resultFile) (*content, *os.File, error) {
 	return known, open, err
 }
 
-// readContent reads an open file once, for its digest and, if it is not too large, to keep.
-func readContent(open *os.File) (*content, error) {
+// readContent reads an open file once, for its digest and, if it has at most keep bytes, to keep.
+func readContent(open *os.File, keep int64) (*content, error) {
 	info, err := open.Stat()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func readContent(open *os.File) (*content, error) {
 	c := &content{modified: info.ModTime(), size: info.Size()}
 	digest := sha256.New()
 	var body []byte
-	if info.Size() <= keepPlain {
+	if info.Size() <= keep {
 		if body, err = io.ReadAll(open); err != nil {
 			return nil, err
 		}

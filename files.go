@@ -55,9 +55,10 @@ const hint = "POST /api/run-ph-barrier-phase2 produces the three files."
 //
 // recover deletes a .staging and finishes a .commit, so all of the old set stands or all of the new.
 type output struct {
-	durable bool
-	place   func() (string, error) // makes the folder
-	remove  bool                   // with close
+	durable   bool
+	place     func() (string, error) // makes the folder
+	remove    bool                   // with close
+	keepPlain int64                  // bytes of a file kept in memory as they are
 
 	publishing sync.Mutex
 	mu         sync.RWMutex // held for writing while names change, for reading while files are looked up
@@ -76,7 +77,7 @@ const (
 
 // openOutput returns the durable folder at path, brought to a whole set.
 func openOutput(path string) (*output, error) {
-	f := &output{durable: true, place: func() (string, error) { return path, os.MkdirAll(path, 0o700) }}
+	f := &output{durable: true, keepPlain: usualPlain, place: func() (string, error) { return path, os.MkdirAll(path, 0o700) }}
 	if _, err := f.open(); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func openOutput(path string) (*output, error) {
 
 // temporaryOutput returns a folder that comes into being when first written to and goes with close.
 func temporaryOutput() *output {
-	return &output{remove: true, place: func() (string, error) { return os.MkdirTemp("", "authhub-") }}
+	return &output{remove: true, keepPlain: usualPlain, place: func() (string, error) { return os.MkdirTemp("", "authhub-") }}
 }
 
 // open returns the root of the folder, making the folder where there is none yet.

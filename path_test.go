@@ -159,7 +159,8 @@ func TestLargeFileCompressed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := newTestHub(t, "-dir", dir)
-	large := bytes.Repeat([]byte(`{"padding":"0123456789"}`), keepPlain/24+1)
+	h.output.keepPlain = 1 << 10
+	large := bytes.Repeat([]byte(`{"padding":"0123456789"}`), 1_000)
 	if err := os.WriteFile(filepath.Join(dir, "phase2", barrierFile.name()), large, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -275,10 +275,11 @@ func TestSlowClients(t *testing.T) {
 // TestSteadyClients: who reads or writes slowly but steadily is served, however long it takes.
 func TestSteadyClients(t *testing.T) {
 	t.Parallel()
-	s := serveHub(t, shortPatience)
+	patience := timeouts{header: time.Second, idle: time.Second, read: 700 * time.Millisecond, write: 700 * time.Millisecond, upload: time.Minute}
+	s := serveHub(t, patience)
 	const size = 24 << 20
 	s.largeResult(t, size)
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
 
 	reader := s.dial(t)
@@ -292,19 +293,19 @@ func TestSteadyClients(t *testing.T) {
 		}
 		<-tick.C
 	}
-	if n < size {
-		t.Errorf("%d of %d bytes after %v", n, size, time.Since(start))
+	if took := time.Since(start); n < size || took < patience.write {
+		t.Errorf("%d of %d bytes after %v", n, size, took)
 	}
 
 	writer := s.dial(t)
 	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
-	for start = time.Now(); time.Since(start) < 2*shortPatience.read; <-tick.C {
+	for start = time.Now(); time.Since(start) < 2*patience.read; <-tick.C {
 	} // not a byte yet: too slow
 	io.WriteString(writer, fourReadings)
 	if got := statuses(writer, 1); !slices.Equal(got, []int{400}) {
 		t.Errorf("an upload that pauses for too long: %v", got)
 	}
-	writer = s.dial(t)
+	start, writer = time.Now(), s.dial(t)
 	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
 	for b := range strings.SplitSeq(fourReadings, "") {
 		io.WriteString(writer, b)
@@ -312,7 +313,7 @@ func TestSteadyClients(t *testing.T) {
 			<-tick.C
 		}
 	}
-	if got := statuses(writer, 1); !slices.Equal(got, []int{200}) {
+	if got := statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.read {
 		t.Errorf("an upload in drips, %v: %v", time.Since(start), got)
 	}
 }
