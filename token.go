@@ -181,38 +181,38 @@ func (s *scanner) generation(session string, letter byte) int {
 		s.bad = true
 		return 0
 	}
-	n, err := strconv.ParseUint(id[:len(id)-1], 10, 31)
-	s.bad = s.bad || err != nil
+	digits := id[:len(id)-1]
+	n, err := strconv.ParseUint(digits, 10, 31)
+	s.bad = s.bad || err != nil || digits[0] == '0' && n > 0 || len(digits) > 1 && n == 0
 	return int(n)
 }
 
-// seconds reads a number with at most three decimals, as milliseconds.
+// seconds reads a number as appendSeconds writes it, as milliseconds. Any other way to write it is bad.
 func (s *scanner) seconds() int64 {
 	end := strings.IndexAny(s.rest, ",}")
 	if end < 0 {
 		s.bad = true
 		return 0
 	}
-	whole, fraction, _ := strings.Cut(s.rest[:end], ".")
+	number := s.rest[:end]
 	s.rest = s.rest[end:]
-	ms := int64(0)
-	if len(fraction) > 3 {
-		s.bad = true
-		return 0
-	}
-	if fraction != "" {
-		n, err := strconv.ParseUint((fraction + "00")[:3], 10, 16)
-		ms, s.bad = int64(n), s.bad || err != nil
-	}
+	whole, fraction, _ := strings.Cut(number, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || n > 1<<50 || n < -(1<<50) {
+	if err != nil || n > 1<<50 || n < -(1<<50) || len(fraction) > 3 {
 		s.bad = true
 		return 0
 	}
+	thousandths, err := strconv.ParseUint((fraction + "000")[:3], 10, 16)
+	ms := int64(thousandths)
 	if strings.HasPrefix(whole, "-") {
 		ms = -ms
 	}
-	return n*1000 + ms
+	ms += n * 1000
+	var buf [24]byte
+	if err != nil || string(appendSeconds(buf[:0], ms)) != number {
+		s.bad = true
+	}
+	return ms
 }
 
 // appendSeconds writes milliseconds as seconds, with decimals only where there are any.
