@@ -591,6 +591,11 @@ func TestPasswordsAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h, stop := openTestHub(t, newTestClock(), "-dir", dir)
+	o, err := parseFlags(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Hub.hasher = newHasher(o.rounds)
 	h.post(registerPath, map[string]any{"username": "kim", "password": "correct horse"}).want(201)
 	hash := h.store.userNamed("kim").Credential.hash
 	stop()

@@ -64,15 +64,22 @@ func newTestHub(t testing.TB, flags ...string) *testHub {
 // openTestHub is newTestHub for tests that stop the hub themselves, or start it again on the same folder.
 func openTestHub(t testing.TB, clock *testClock, flags ...string) (*testHub, func()) {
 	t.Helper()
+	return openLoggingHub(t, testLog(t), clock, flags...)
+}
+
+// openLoggingHub is openTestHub for tests in which the hub has reason to log errors.
+func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...string) (*testHub, func()) {
+	t.Helper()
 	o, err := parseFlags(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.now, o.rand = clock.time, testRand()
+	o.rounds = ephemeralRounds // the race detector makes the full number take seconds
 	if o.baseURL == "" {
 		o.baseURL = "http://hub.test"
 	}
-	hub, stop, err := openHub(o, testLog(t))
+	hub, stop, err := openHub(o, log)
 	if err != nil {
 		t.Fatal(err)
 	}
