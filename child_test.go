@@ -12,31 +12,51 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// TestMain makes the test binary the program itself where the environment says so. It differs in one thing: its
-// passwords are hashed with few rounds, since the race detector makes the full number take seconds.
+// TestMain makes the test binary the program itself where the environment says so. It differs in two things: its
+// passwords are hashed with few rounds, since the race detector makes the full number take seconds; and for each
+// line on standard input it says on standard error what it holds.
 func TestMain(m *testing.M) {
 	if os.Getenv("AUTHHUB_TEST_PROCESS") == "" {
 		os.Exit(m.Run())
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	go reportHoldings()
 	o, err := parseFlags(os.Args[1:])
 	if err == nil {
 		o.rounds = ephemeralRounds
-		err = serve(context.Background(), o, os.Stdin, os.Stdout, os.Stderr)
+		err = serve(ctx, o, strings.NewReader(""), os.Stdout, os.Stderr)
 	}
-	fmt.Fprintln(os.Stderr, "authhub:", err)
-	os.Exit(1)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "authhub:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// reportHoldings answers each line on standard input.
+func reportHoldings() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		runtime.GC()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		fmt.Fprintf(os.Stderr, "holdings %d %d\n", runtime.NumGoroutine(), memory.HeapAlloc)
+	}
 }
 
 // child is a hub that can be killed.
 type child struct {
 	cmd    *exec.Cmd
+	stdin  io.Writer
 	base   string        // "" until it has announced itself
 	ready  chan struct{} // closed when it has, or when it never will
 	ended  chan struct{} // closed when the process is gone
@@ -58,10 +78,13 @@ func startChild(t testing.TB, args ...string) *child {
 	p.cmd.Env = append(os.Environ(), "AUTHHUB_TEST_PROCESS=1", "AUTHHUB_SECRET=")
 	p.cmd.Stderr = p
 	stdout, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
 	if err != nil {
+		t.Fatal(err)
+	}
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
