@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // newHubOn returns a hub whose journal is on d and whose keys are those of signer.
@@ -239,5 +240,37 @@ func fill(t *testing.T, path string) {
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
+	}
+}
+
+// TestClockSteppedBack: what a restart finds does not depend on which expired sessions were forgotten on the way,
+// even where the clock was ahead for a while.
+func TestClockSteppedBack(t *testing.T) {
+	t.Parallel()
+	clock, dir := newTestClock(), t.TempDir()
+	h, stop := openTestHub(t, clock, "-dir", dir, "-refresh-ttl", "1m", "-access-ttl", "1m")
+	h.Hub.rand = rand.Reader
+	var pairs []pair
+	for range 100 {
+		pairs = append(pairs, h.login("demo"))
+	}
+	clock.advance(time.Hour)
+	h.login("admin") // which lets a few of the others be forgotten
+	clock.advance(-time.Hour)
+	var kept []pair
+	for _, p := range pairs {
+		if a := h.refreshWith(p.refresh); a.status == 200 {
+			kept = append(kept, a.pair())
+		}
+	}
+	stop()
+
+	h, stop = openTestHub(t, clock, "-dir", dir, "-refresh-ttl", "1m", "-access-ttl", "1m")
+	defer stop()
+	for _, p := range kept {
+		h.me(p.access).want(200)
+	}
+	if len(kept) < 50 {
+		t.Errorf("only %d sessions were there to keep", len(kept))
 	}
 }

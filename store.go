@@ -371,6 +371,9 @@ func (s *store) appendAndApplyOne(r *event) (*commit, error) {
 		written = s.journal.append(line)
 	}
 	s.applyRecord(r)
+	if r.Start != nil { // not in replay: had the clock been ahead then, sessions that were refreshed since would be lost
+		s.sweep(r.Start.Created)
+	}
 	return written, nil
 }
 
@@ -416,7 +419,6 @@ func (s *store) applyRecord(r *event) {
 	if r.Start != nil && s.users[r.Start.User] != nil {
 		started := *r.Start
 		s.addSession(&started)
-		s.sweep(started.Created)
 	}
 	if r.Rotate != nil {
 		if current := s.sessions[r.Rotate.Session]; current != nil {
