@@ -3,7 +3,9 @@
 package main
 
 import (
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -40,3 +42,13 @@ func eventually(t testing.TB, what string, cond func() bool) {
 
 // quietLog is for tests in which the hub has reason to log errors.
 func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// newAnswer reads a response to its end.
+func newAnswer(t testing.TB, resp *http.Response) *answer {
+	t.Helper()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &answer{t, resp.StatusCode, resp.Header, body}
+}
