@@ -4,6 +4,7 @@ import { send, onReach, address, showNothingYet } from './wire.js';
 import { accounts } from './accounts.js';
 import { phase2 } from './phase2.js';
 import { lab } from './lab.js';
+import { live } from './session.js';
 
 const sections = { accounts, phase2, lab };
 const heartbeat = 5000; // milliseconds between looks at /healthz; faster while the hub is gone
@@ -62,7 +63,7 @@ onReach(reachable => {
   $('pulse-text').textContent = reachable ? 'answering' : 'gone';
   $('gone').textContent = reachable ? '' :
     `The hub at ${address('')} no longer answers. It was stopped, or its address has changed. ` +
-    'Start it again in the terminal; this page keeps asking and goes on by itself. Your tokens are still here.';
+    `Start it again in the terminal; this page keeps asking and goes on by itself.${live() ? ' Your tokens are still here.' : ''}`;
   if (back) {
     say('The hub answers again.');
     start();

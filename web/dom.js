@@ -30,6 +30,14 @@ function fill(el, children) {
 
 export const $ = id => document.getElementById(id);
 
+// redraw puts nodes in the place of what el holds. A control that has the focus keeps it, by its place among the others.
+export function redraw(el, ...nodes) {
+  const controls = () => [...el.querySelectorAll('a, button, input, select, [tabindex]')];
+  const focused = controls().indexOf(document.activeElement);
+  el.replaceChildren(...nodes);
+  if (focused >= 0) controls()[focused]?.focus({ preventScroll: true });
+}
+
 // say speaks a sentence to screen readers.
 export function say(sentence) {
   $('say').textContent = sentence;

@@ -1,5 +1,5 @@
 // The lab: clock, faults, refresh policy, sessions, the record of requests and the report on them.
-import { h, $, say, copyButton, ago, span, utc } from './dom.js';
+import { h, $, say, redraw, copyButton, ago, span, utc } from './dom.js';
 import { send, problem, tone } from './wire.js';
 import { hubClock } from './session.js';
 
@@ -32,6 +32,7 @@ const rows = new Map(); // requests shown, by seq
 let last = 0; // all requests up to this seq are here, and answered
 let snapshot = null;
 let parts = null;
+const shown = new Map(); // what each part shows, as JSON
 
 export const lab = {
   build() {},
@@ -65,13 +66,21 @@ async function look() {
   parts.key.hidden = state.status !== 401;
   if (!state.ok) return;
   if (state.data.counts.requests < rows.size) forget(); // somebody else has cleared the record
-  parts.where.replaceChildren(...whereabouts(state.data));
+  update(parts.where, [state.data.namespace, state.data.counts.namespaces], () => whereabouts(state.data));
   drawClock(state.data);
   drawPolicy(state.data);
-  drawFaults(faults.data?.faults ?? []);
-  drawSessions(sessions.data?.sessions ?? []);
+  update(parts.faults, faults.data?.faults ?? [], drawFaults);
+  update(parts.sessions, sessions.data?.sessions ?? [], drawSessions);
   drawRequests(requests.data?.requests ?? []);
-  drawReport(report.data?.findings ?? []);
+  update(parts.report, report.data?.findings ?? [], drawReport);
+}
+
+// update redraws a part only where what it shows has changed: it is looked at every second.
+function update(part, data, draw) {
+  const key = JSON.stringify(data);
+  if (shown.get(part) === key) return;
+  shown.set(part, key);
+  redraw(part, ...[draw(data)].flat());
 }
 
 const button = (label, onclick, cls = 'small') => h('button', { type: 'button', class: cls, onclick }, label);
@@ -194,23 +203,23 @@ function faultForm() {
 
 function drawFaults(faults) {
   const known = new Set(['id', 'operation', 'skip', 'times', 'session', 'hits', 'left', 'waiting']);
-  parts.faults.replaceChildren(faults.length === 0 ? h('p', { class: 'hollow' }, 'No fault is waiting.') : h('ul', { class: 'list' }, faults.map(f => h('li', null,
+  return faults.length === 0 ? h('p', { class: 'hollow' }, 'No fault is waiting.') : h('ul', { class: 'list' }, faults.map(f => h('li', null,
     h('b', null, f.operation === '*' ? 'anything' : f.operation), ' ',
     h('code', null, Object.entries(f).filter(([k, v]) => !known.has(k) && v !== null && v !== '').map(([k, v]) => `${k} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ')),
     h('span', { class: 'dim' }, [f.left === null ? 'until deleted' : f.left === 0 ? 'spent' : `${f.left} to go`, f.hits > 0 && `hit ${f.hits}`, f.skip > 0 && `after ${f.skip}`, f.waiting > 0 && `holds ${f.waiting}`].filter(Boolean).join(', ')),
-    h('button', { type: 'button', class: 'small', 'aria-label': `Delete the fault on ${f.operation}`, onclick: () => act('The fault is gone.', 'DELETE', `/faults/${encodeURIComponent(f.id)}`) }, 'Delete')))));
+    h('button', { type: 'button', class: 'small', 'aria-label': `Delete the fault on ${f.operation}`, onclick: () => act('The fault is gone.', 'DELETE', `/faults/${encodeURIComponent(f.id)}`) }, 'Delete'))));
 }
 
 function drawSessions(sessions) {
   const when = t => (t ? h('time', { datetime: t }, ago(Date.parse(t) / 1000, hubClock.now())) : '—');
-  parts.sessions.replaceChildren(sessions.length === 0 ? h('p', { class: 'hollow' }, 'Nobody is logged in.') : h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sessions' }, h('table', { class: 'rows' },
+  return sessions.length === 0 ? h('p', { class: 'hollow' }, 'Nobody is logged in.') : h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sessions' }, h('table', { class: 'rows' },
     h('thead', null, h('tr', null, ['Session', 'User', 'Generation', 'Created', 'Access expires', ''].map(t => h('th', { scope: 'col' }, t || h('span', { class: 'sr' }, 'Actions'))))),
     h('tbody', null, sessions.map(se => h('tr', null,
       h('th', { scope: 'row' }, h('code', null, se.id)), h('td', null, se.user), h('td', { class: 'num' }, se.generation),
       h('td', null, when(se.created)), h('td', null, se.access.expired ? 'expired' : when(se.access.expiry)),
       h('td', null, h('div', { class: 'filters' }, ['expire', 'revoke'].map(verb => h('button', {
         type: 'button', class: 'small', 'aria-label': `${verb} the session ${se.id}`, onclick: () => act(`Done: ${verb}.`, 'POST', `/sessions/${encodeURIComponent(se.id)}/${verb}`, {}),
-      }, verb))))))))));
+      }, verb)))))))));
 }
 
 function requestControls() {
@@ -251,9 +260,9 @@ function requestRow(r, fresh) {
 }
 
 function drawReport(findings) {
-  parts.report.replaceChildren(findings.length === 0 ? h('p', { class: 'hollow' }, 'Nothing to blame: a clean client so far.')
+  return findings.length === 0 ? h('p', { class: 'hollow' }, 'Nothing to blame: a clean client so far.')
     : h('ul', { class: 'list' }, findings.map(f => h('li', { class: 'finding' }, h('b', null, f.rule.replaceAll('_', ' ')), h('span', null, f.sentence),
-      h('span', { class: 'dim' }, 'requests ', f.seqs.map((n, i) => [i ? ', ' : '', h('a', { href: `#seq-${n}`, onclick: e => { e.preventDefault(); point(n); } }, n)]))))));
+      h('span', { class: 'dim' }, 'requests ', f.seqs.map((n, i) => [i ? ', ' : '', h('a', { href: `#seq-${n}`, onclick: e => { e.preventDefault(); point(n); } }, n)])))));
 }
 
 // point scrolls to a request and marks it.

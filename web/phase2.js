@@ -1,5 +1,5 @@
 // Phase 2: the three files, the run that makes them, and their results drawn.
-import { h, s, $, say, size, ago, number, span, utcMinute } from './dom.js';
+import { h, s, $, say, redraw, size, ago, number, span, utcMinute } from './dom.js';
 import { send, problem, record as keep } from './wire.js';
 import { hubClock, bearer, onSession } from './session.js';
 import { Chart } from './chart.js';
@@ -70,10 +70,10 @@ async function readResults() {
 }
 
 function drawFiles() {
-  $('files').replaceChildren(
+  redraw($('files'),
     h('h3', null, 'Files'),
-    refused && h('p', { class: 'note', 'data-tone': 'bad' }, refused),
-    !listing ? !refused && h('p', { class: 'hollow' }, 'Asking for the listing…') : h('table', { class: 'rows files', 'aria-label': 'The three result files' },
+    h('p', { class: 'note', 'data-tone': 'bad', hidden: !refused }, refused),
+    !listing ? h('p', { class: 'hollow' }, refused ? '' : 'Asking for the listing…') : h('table', { class: 'rows files', 'aria-label': 'The three result files' },
       h('thead', null, h('tr', null, ['File', 'State', 'Size', 'Made'].map(t => h('th', { scope: 'col' }, t)))),
       h('tbody', null, listing.map(f => h('tr', null,
         h('th', { scope: 'row' }, f.available ? h('a', { href: f.endpoint.replace(/^\//, '') }, f.name) : f.name),
@@ -99,7 +99,7 @@ function drawRun(record) {
         h('p', { class: 'dim' }, csv ? `${csv.name}, ${size(csv.size)}` : 'or drop one here. Without one: the hub’s own readings.'),
         csv && h('button', { type: 'button', class: 'small', disabled: running, onclick: () => choose(null) }, 'Use the hub’s own')),
       h('button', { class: 'primary wide', id: 'run-now', disabled: running }, running ? 'Running…' : csv ? `Run on ${csv.name}` : 'Run')),
-    progress(record));
+    progress(record) ?? '');
   if (was) ($('run').querySelector(`[name="${was}"]`) ?? document.getElementById(was))?.focus();
 }
 

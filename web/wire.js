@@ -42,9 +42,9 @@ export async function send(method, path, { token, json, body, type, headers = {}
 // problem puts an unsuccessful exchange in words.
 export function problem(x) {
   if (x.status === 0) return 'The hub gave no answer: the connection was refused or cut.';
-  const fields = (x.data?.errors ?? []).map(e => `${e.field} ${e.detail}`).join('; ');
   const detail = x.data?.detail ?? `The hub answered ${x.status}${x.ok ? ' with a body that is not JSON' : ''}.`;
-  return fields ? `${detail} (${fields})` : detail;
+  const more = (x.data?.errors ?? []).filter(e => !detail.includes(e.detail)).map(e => `${e.field}: ${e.detail}`);
+  return [detail, ...more].join('; ');
 }
 
 function parse(text) {
