@@ -69,7 +69,7 @@ func newBrowser(t *testing.T, width, height int, theme string) *browser {
 	}
 	b := &browser{t: t, session: driver}
 	args := []string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(),
+		"--disable-component-update", "--disable-sync", "--force-prefers-reduced-motion", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(),
 		fmt.Sprintf("--window-size=%d,%d", width, height)}
 	if theme == "dark" {
 		args = append(args, "--force-dark-mode", "--blink-settings=preferredColorScheme=0")
