@@ -348,7 +348,7 @@ export class Chart {
     const tall = strip - 6;
     c.fillStyle = this.ink.track;
     c.fillRect(gutter, y0, this.width - gutter, tall);
-    const wide = Math.max(1, this.step / (this.to - this.from) * (this.width - gutter) - 0.3);
+    const wide = Math.max(1, this.step / (this.to - this.from) * (this.width - gutter)) + 0.4; // no seams between neighbours
     for (const col of cols) {
       const share = col.outside ? 1 : clamp(Math.sqrt(col.phi / this.phiTop), 0.03, 1);
       c.fillStyle = col.outside ? (col.max > this.high ? this.ink.high : this.ink.low_) : this.ink.phi;
