@@ -491,7 +491,7 @@ func (o *options) welcome(demo bool) string {
 	return fmt.Sprintf(`authhub is ready at %[1]s
 %[2]s
 Accounts: demo / demo-password, admin / admin-password, disabled / disabled-password
-Try:
+Open it in a browser, or try:
   curl -s %[1]s/api/authentication/login -d username=demo -d password=demo-password
   curl -s -X POST %[1]s/api/run-ph-barrier-phase2
   curl -s %[1]s/api/files/phase2
