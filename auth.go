@@ -306,8 +306,8 @@ func (s *session) claims(k kind, u *user) claims {
 func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *user) error {
 	access, refresh := s.claims(accessToken, u), s.claims(refreshToken, u)
 	b := make([]byte, 0, 1024)
-	b = h.signer.sign(append(b, `{"access_token":"`...), &access)
-	b = h.signer.sign(append(b, `","refresh_token":"`...), &refresh)
+	b = h.signer.appendToken(append(b, `{"access_token":"`...), &access)
+	b = h.signer.appendToken(append(b, `","refresh_token":"`...), &refresh)
 	b = appendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
 	b = appendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
 	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.record(), []byte("\n"))...)

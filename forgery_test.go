@@ -235,7 +235,7 @@ func TestMisuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	root, _ := newSigner([]byte(strings.Repeat("s", minSecret)), "")
-	if _, err := root.open(namespace.sign(&claims{Session: "s"})); err != errTokenMalformed {
+	if _, err := root.open(string(namespace.appendToken(nil, &claims{Session: "s"}))); err != errTokenMalformed {
 		t.Errorf("the token of a namespace at the root: %v", err)
 	}
 	demo := h.login("demo")
@@ -267,9 +267,9 @@ func TestMisuse(t *testing.T) {
 	}
 	h.me(access.claiming(exp, `"exp":1125899906842624`)).want(200) // the largest there is, and this hub's own key
 	strayed := claims{Kind: accessToken, Subject: "user-demo", Session: "never", IssuedAt: 1, ExpiresAt: 1 << 50, Username: "demo", Role: "admin"}
-	h.me(h.signer.sign(&strayed)).want(401, "token_revoked")
+	h.me(string(h.signer.appendToken(nil, &strayed))).want(401, "token_revoked")
 	strayed.NotBefore = h.now().Add(time.Hour).UnixMilli()
-	h.me(h.signer.sign(&strayed)).want(401, "token_malformed")
+	h.me(string(h.signer.appendToken(nil, &strayed))).want(401, "token_malformed")
 
 	// A role that was claimed is not the role that is answered.
 	if role := h.me(access.claiming(`"role":"user"`, `"role":"admin"`)).want(200).str("role"); role != "user" {
@@ -291,7 +291,7 @@ func FuzzOpen(f *testing.F) {
 		{Kind: accessToken, Subject: "user-demo", Session: "S", Generation: 3, IssuedAt: 1, ExpiresAt: 1_700_000_000_120, Username: "demo", Role: "user"},
 		{Kind: refreshToken, Subject: "user-demo", Session: "S", IssuedAt: -1, ExpiresAt: 1 << 49, NotBefore: 5},
 	} {
-		f.Add(s.sign(&c), []byte(c.appendJSON(nil)), uint8(c.Kind))
+		f.Add(string(s.appendToken(nil, &c)), []byte(c.appendJSON(nil)), uint8(c.Kind))
 	}
 	f.Add("a.b.c", []byte(`{"iss":"authhub","sub":"","sid":"","jti":".0a","iat":-0.5,"exp":0,"username":"","role":"","x":1}`), uint8(0))
 	f.Add("..", []byte(`{"iss":"authhub","sub":"a","sid":"b","jti":"b.01r","iat":01,"exp":1.10,"gen":1}`), uint8(1))

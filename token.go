@@ -249,14 +249,18 @@ func newSigner(secret []byte, hub string) (*signer, error) {
 	return s, nil
 }
 
-// sign appends the token that says c to b.
-func (s *signer) sign(b []byte, c *claims) []byte {
+// appendToken appends the token that says c to b.
+func (s *signer) appendToken(b []byte, c *claims) []byte {
 	var buf [512]byte
-	return s.signPayload(b, c.Kind, c.appendJSON(buf[:0]))
+	return s.appendSigned(b, c.Kind, c.appendJSON(buf[:0]))
 }
 
-// signPayload appends the token of this kind with exactly these payload bytes to b.
-func (s *signer) signPayload(b []byte, k kind, payload []byte) []byte {
+// signPayload returns the token of this kind with exactly these payload bytes.
+func (s *signer) signPayload(k kind, payload []byte) string {
+	return string(s.appendSigned(nil, k, payload))
+}
+
+func (s *signer) appendSigned(b []byte, k kind, payload []byte) []byte {
 	start := len(b)
 	b = append(b, encodedHeaders[k]...)
 	b = tokenEncoding.AppendEncode(b, payload)
