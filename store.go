@@ -19,7 +19,6 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -41,39 +40,6 @@ const (
 	maxUsers           = 100_000
 	maxSessionsPerUser = 1_000
 )
-
-// user is an account. It is immutable once in the store.
-type user struct {
-	ID         string
-	Username   string
-	Email      string
-	Name       string
-	Role       string // "user" or "admin"
-	Created    int64  // milliseconds since the Unix epoch
-	Disabled   bool
-	Seed       bool // of -users or data/users.json, not of the journal
-	Credential credential
-	public     json.RawMessage // the user record of the contract and a line end, made once
-}
-
-// publicUser is the user record that clients see: never a password or a hash.
-type publicUser struct {
-	ID       string `json:"id"`
-	Username string `json:"username"`
-	Email    string `json:"email"`
-	Name     string `json:"name"`
-	Role     string `json:"role"`
-	Created  string `json:"created_at"`
-}
-
-// record returns the user record of the contract as JSON.
-func (u *user) record() json.RawMessage {
-	if u.public == nil {
-		line, _ := json.Marshal(publicUser{u.ID, u.Username, u.Email, u.Name, u.Role, formatTime(time.UnixMilli(u.Created))})
-		u.public = append(line, '\n')
-	}
-	return u.public
-}
 
 // formatTime writes ISO 8601 in UTC with exactly three decimals.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -117,16 +83,6 @@ type expiry struct {
 	Session     string `json:"id"`
 	AccessFrom  int    `json:"access_from,omitempty"`
 	RefreshFrom int    `json:"refresh_from,omitempty"`
-}
-
-type userRecord struct {
-	ID       string `json:"id"`
-	Username string `json:"username"`
-	Email    string `json:"email,omitempty"`
-	Name     string `json:"name,omitempty"`
-	Role     string `json:"role"`
-	Created  int64  `json:"created"`
-	Hash     string `json:"hash"`
 }
 
 // store keeps everything in memory and, unless it is ephemeral, in a journal.
@@ -319,9 +275,6 @@ func (s *store) find(index map[string]*user, key string) *user {
 	return index[fold(key)]
 }
 
-// fold maps names that differ by case alone to one.
-func fold(name string) string { return strings.ToLower(name) }
-
 // change runs one verb: decide checks the rules under the mutex and says what is to happen.
 func (s *store) change(ctx context.Context, decide func() (event, error)) error {
 	written, err := s.appendAndApply(decide)
@@ -430,17 +383,6 @@ func (s *store) applyRecord(r *event) {
 			current.AccessFrom, current.RefreshFrom = r.Expire.AccessFrom, r.Expire.RefreshFrom
 		}
 	}
-}
-
-// stored is the user as the journal has it.
-func (u *user) stored() *userRecord {
-	return &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()}
-}
-
-func (r *userRecord) user() (*user, error) {
-	hash, err := parseHash(r.Hash)
-	return &user{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created,
-		Credential: credential{hash: hash}}, err
 }
 
 func (s *store) addUser(u *user) {
