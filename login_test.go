@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -181,6 +182,29 @@ func TestThrottle(t *testing.T) {
 	h.post(loginPath, right("demo")).want(200)
 }
 
+// TestThrottleCountsWhatIsUnderWay: of guesses that are all sent before the first has come to an end, ten are tried.
+func TestThrottleCountsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestHub(t)
+		for range cap(h.hasher.gate) {
+			h.hasher.gate <- struct{}{}
+		}
+		got := make(chan map[int]int)
+		go func() { got <- h.burst(100, guessAt("demo")) }()
+		synctest.Wait()
+		if n := len(h.hasher.queue); n != maxFailures {
+			t.Errorf("%d guesses under way, want %d", n, maxFailures)
+		}
+		for range cap(h.hasher.gate) {
+			<-h.hasher.gate
+		}
+		if counts := <-got; counts[401] != maxFailures || counts[429] != 100-maxFailures {
+			t.Errorf("%v", counts)
+		}
+	})
+}
+
 // TestThrottleForgivesNothing: an attempt that comes to no decision, because its client leaves, clears no failures.
 func TestThrottleForgivesNothing(t *testing.T) {
 	t.Parallel()
@@ -194,8 +218,10 @@ func TestThrottleForgivesNothing(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
+	r := loginRequest(wrong).WithContext(gone)
+	r.RemoteAddr = h.remote
 	w := httptest.NewRecorder()
-	if h.handler.ServeHTTP(w, loginRequest(wrong).WithContext(gone)); w.Code != 503 {
+	if h.handler.ServeHTTP(w, r); w.Code != 503 {
 		t.Errorf("an answer without a decision: %d", w.Code)
 	}
 	for range cap(h.hasher.gate) {
