@@ -1,0 +1,65 @@
+package main
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestPageIsServedWithItsPolicyAndRevalidated(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	for _, row := range []struct{ path, mediaType, begins string }{
+		{"/", "text/html; charset=utf-8", "<!doctype html>"},
+		{"/web/app.js", "text/javascript; charset=utf-8", "//"},
+		{"/web/style.css", "text/css; charset=utf-8", "/*"},
+		{"/web/icon.svg", "image/svg+xml", "<svg"},
+		{"/openapi.json", "application/json", "{"},
+	} {
+		a := h.get(row.path).want(200)
+		if !strings.HasPrefix(string(a.body), row.begins) || a.header.Get("Content-Type") != row.mediaType {
+			t.Errorf("%s: %s %.20q", row.path, a.header.Get("Content-Type"), a.body)
+		}
+		if a.header.Get("Content-Security-Policy") != pagePolicy || strings.Contains(pagePolicy, "unsafe") {
+			t.Errorf("%s: Content-Security-Policy %q", row.path, a.header.Get("Content-Security-Policy"))
+		}
+		h.get(row.path, "If-None-Match", a.header.Get("ETag")).want(304)
+		if head := h.do("HEAD", row.path, nil).want(200); len(head.body) != 0 || head.header.Get("ETag") != a.header.Get("ETag") {
+			t.Errorf("%s: HEAD has %d bytes and ETag %s", row.path, len(head.body), head.header.Get("ETag"))
+		}
+	}
+}
+
+func TestPageHasNoOtherParts(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	for _, path := range []string{"/web/", "/web/nothing.js", "/web/test/client.ts", "/web/..%2fhub.go", "/web/%2e%2e%2fopenapi.json", "/index.html", "/web/openapi.json"} {
+		h.get(path).want(404, "not_found")
+	}
+	h.post("/", nil).want(405, "method_not_allowed")
+}
+
+// Whatever the page loads it names relative to itself, so that it works below /ns/NAME/ too, and it is there.
+func TestPageNamesItsPartsRelatively(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	index := string(h.get("/").want(200).body)
+	named := regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(index, -1)
+	if len(named) < 4 {
+		t.Fatalf("found %d addresses in the page", len(named))
+	}
+	for _, m := range named {
+		if strings.HasPrefix(m[1], "/") || strings.Contains(m[1], ":") {
+			t.Errorf("the page names %s", m[1])
+		}
+		h.get("/" + m[1]).want(200)
+	}
+	fs.WalkDir(page, "web", func(name string, _ fs.DirEntry, _ error) error {
+		content, _ := page.ReadFile(name)
+		if at := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://[^w]`).Find(content); at != nil {
+			t.Errorf("%s has %s", name, at)
+		}
+		return nil
+	})
+}
