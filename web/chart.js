@@ -1,6 +1,7 @@
 // The chart: one lane per station on a shared time axis, drawn on a canvas.
 // A lane holds the spread and the mean of pH per bucket, the permitted band, the alerts, and under it the worst φ.
 import { h, say, utcMinute } from './dom.js';
+import { readStation, columns, search, timeTicks, seconds } from './series.js';
 
 const lanesAtOnce = 8;
 const gutter = 40; // pixels left of the plot, for the scale
@@ -18,10 +19,11 @@ export class Chart {
     this.step = seconds(barrier.parameters.interval) || 3600;
     // A line is broken where more than this lies between two buckets' starts.
     this.breakAfter = Math.max(this.step, seconds(barrier.parameters.max_gap)) + this.step * 0.01;
-    this.first = Math.min(...this.stations.map(st => st.t[0]));
-    this.last = Math.max(...this.stations.map(st => st.t.at(-1))) + this.step;
+    this.first = this.stations.reduce((t, st) => Math.min(t, st.t[0]), Infinity);
+    this.last = this.stations.reduce((t, st) => Math.max(t, st.t.at(-1)), -Infinity) + this.step;
+    this.alertsOf = Map.groupBy(this.alerts, a => a.station);
     const width = this.high - this.low;
-    this.phiTop = -Math.log(4 * 0.01 * (width - 0.01) / (width * width)); // φ at a limit
+    this.phiTop = Math.max(0.01, -Math.log(4 * 0.01 * (width - 0.01) / (width * width))); // φ at a limit
     this.page = 0;
     this.from = this.first;
     this.to = this.last;
@@ -306,8 +308,8 @@ export class Chart {
   paintGaps(c, st, y0) {
     c.strokeStyle = this.ink.gap;
     c.lineWidth = 1;
-    for (const a of this.alerts) {
-      if (a.kind !== 'gap' || a.station !== st.name || a.to < this.from || a.from > this.to) continue;
+    for (const a of this.alertsOf.get(st.name) ?? []) {
+      if (a.kind !== 'gap' || a.to < this.from || a.from > this.to) continue;
       const x = Math.max(gutter, this.pixels(a.from));
       const width = Math.max(2, Math.min(this.width, this.pixels(a.to)) - x);
       c.save();
@@ -326,8 +328,8 @@ export class Chart {
 
   // paintAlerts marks excursions at the lane's edge: above the band at the top, below it at the bottom; critical ones thicker.
   paintAlerts(c, st, y0) {
-    for (const a of this.alerts) {
-      if (a.station !== st.name || a.to < this.from || a.from > this.to) continue;
+    for (const a of this.alertsOf.get(st.name) ?? []) {
+      if (a.to < this.from || a.from > this.to) continue;
       const x = Math.max(gutter, this.pixels(a.from));
       const width = Math.max(2, Math.min(this.width, this.pixels(a.to)) - x);
       const thick = a.severity === 'critical' ? 5 : 3;
@@ -350,7 +352,7 @@ export class Chart {
     c.fillRect(gutter, y0, this.width - gutter, tall);
     const wide = Math.max(1, this.step / (this.to - this.from) * (this.width - gutter)) + 0.4; // no seams between neighbours
     for (const col of cols) {
-      const share = col.outside ? 1 : clamp(Math.sqrt(col.phi / this.phiTop), 0.03, 1);
+      const share = col.outside ? 1 : clamp(Math.sqrt(Math.max(0, col.phi) / this.phiTop), 0.03, 1);
       c.fillStyle = col.outside ? (col.max > this.high ? this.ink.high : this.ink.low_) : this.ink.phi;
       c.fillRect(gutter + col.x, y0 + tall * (1 - share), wide, tall * share);
     }
@@ -407,81 +409,6 @@ export class Chart {
       : `${st.name} pH ${st.mean[i].toFixed(2)}${st.outside[i] ? `, ${st.outside[i]} of ${st.readings[i]} readings outside` : ''}`));
     this.frame.setAttribute('aria-valuetext', `${utcMinute(Math.floor(this.cursor / this.step) * this.step)} UTC: ${words.join('; ')}`);
   }
-}
-
-function readStation({ station, points }) {
-  const of = f => Float64Array.from(points, f);
-  const min = of(p => p.ph_min);
-  const max = of(p => p.ph_max);
-  return {
-    name: station, t: of(p => Date.parse(p.start) / 1000), min, max, mean: of(p => p.ph_mean),
-    phi: of(p => p.phi ?? NaN), outside: of(p => p.outside), readings: of(p => p.readings),
-  };
-}
-
-// columns folds the buckets in view into at most one entry per pixel: what is drawn does not grow with the data.
-function columns(st, from, to, width, step) {
-  const out = [];
-  const end = search(st.t, to);
-  let col = null;
-  let n = 0;
-  for (let i = Math.max(0, search(st.t, from - step)); i < end; i++) {
-    const x = Math.max(0, (st.t[i] - from) / (to - from) * width);
-    const phi = st.phi[i] || 0;
-    if (col && Math.floor(col.x) === Math.floor(x)) {
-      n++;
-      col.min = Math.min(col.min, st.min[i]);
-      col.max = Math.max(col.max, st.max[i]);
-      col.mean += (st.mean[i] - col.mean) / n;
-      col.phi = Math.max(col.phi, phi);
-      col.outside += st.outside[i];
-      col.until = st.t[i];
-    } else {
-      n = 1;
-      col = { x, min: st.min[i], max: st.max[i], mean: st.mean[i], phi, outside: st.outside[i], from: st.t[i], until: st.t[i] };
-      out.push(col);
-    }
-  }
-  return out;
-}
-
-// search is the index of the first time not before t.
-function search(times, t) {
-  let [a, b] = [0, times.length];
-  while (a < b) {
-    const mid = (a + b) >> 1;
-    if (times[mid] < t) a = mid + 1;
-    else b = mid;
-  }
-  return a;
-}
-
-// timeTicks gives about n round times between from and to, each with its label.
-function timeTicks(from, to, n) {
-  const out = [];
-  const steps = [60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
-  const step = steps.find(x => (to - from) / x <= n);
-  const label = (t, options) => new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', ...options }).format(t * 1000);
-  if (!step) {
-    const months = Math.max(1, Math.ceil((to - from) / 2629800 / n));
-    const d = new Date(from * 1000);
-    for (let m = d.getUTCMonth() + 1; ; m += months) {
-      const t = Date.UTC(d.getUTCFullYear(), m) / 1000;
-      if (t > to) return out;
-      out.push([t, label(t, { month: 'short', year: 'numeric' })]);
-    }
-  }
-  for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
-    out.push([t, label(t, t % 86400 ? { hour: '2-digit', minute: '2-digit' } : { day: 'numeric', month: 'short' })]);
-  }
-  return out;
-}
-
-// seconds reads a Go duration such as 1h30m.
-function seconds(duration) {
-  let sum = 0;
-  for (const [, n, unit] of duration.matchAll(/([\d.]+)(h|m(?!s)|s)/g)) sum += n * { h: 3600, m: 60, s: 1 }[unit];
-  return sum;
 }
 
 function fit(canvas, width, height) {

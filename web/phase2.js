@@ -9,6 +9,8 @@ const runPath = 'api/run-ph-barrier-phase2';
 const listPath = 'api/files/phase2';
 const poll = 250; // milliseconds between looks at a run's record
 const listEvery = 10000;
+const drawnUnasked = 48 << 20; // bytes of the files that are drawn without asking
+const stationsAtOnce = 50; // rows of the table of impact
 
 let listing = null;
 let refused = ''; // why the listing or a file can't be read, in words
@@ -16,6 +18,8 @@ let csv = null; // the File to run on instead of the hub's own readings
 let running = false;
 let shownSet = ''; // which set of files is drawn
 let shownInput = ''; // and what it was made from: the same input gives the same bytes
+let asked = ''; // the set that the page has asked about, being large
+let wanted = ''; // and the one that is to be drawn all the same
 let listTimer = null;
 let chart = null;
 const typed = { low: '6.5', high: '8.5', interval: '1h', max_gap: '1h' };
@@ -45,11 +49,27 @@ async function look() {
   if (!listing) return;
   const set = listing.map(f => f.last_modified + f.size_bytes).join();
   if (listing.every(f => f.available)) {
-    if (set !== shownSet && await readResults()) shownSet = set;
+    if (set !== shownSet && (!tooLarge(set) || set === wanted) && await readResults()) shownSet = set;
   } else {
     shownSet = shownInput = '';
     drawNoResults();
   }
+}
+
+// tooLarge reports whether the set is one to ask for first, and asks.
+function tooLarge(set) {
+  const bytes = listing.reduce((sum, f) => sum + f.size_bytes, 0);
+  if (bytes <= drawnUnasked) return false;
+  if (set !== wanted && set !== asked) {
+    asked = set;
+    chart?.close();
+    chart = null;
+    $('results').replaceChildren(h('div', { class: 'card blank' },
+      h('h3', null, `The files have ${size(bytes)}`),
+      h('p', { class: 'hollow' }, 'Drawing that much takes the browser a while.'),
+      h('button', { type: 'button', onclick: () => { wanted = set; shownInput = ''; look(); } }, 'Draw it')));
+  }
+  return true;
 }
 
 async function readResults() {
@@ -174,15 +194,17 @@ function acceptDrops() {
 }
 
 function drawNoResults() {
+  chart?.close();
   chart = null;
+  asked = '';
   $('results').replaceChildren(h('div', { class: 'card blank' },
     h('h3', null, 'Nothing to draw yet'),
     h('p', { class: 'hollow' }, 'Press Run: the hub screens its readings, works out the barrier function, the impact and the alerts, and they are drawn here.')));
 }
 
 function drawResults(barrier, impact, alerts) {
-  const first = Math.min(...impact.stations.map(st => Date.parse(st.first) / 1000));
-  const last = Math.max(...impact.stations.map(st => Date.parse(st.last) / 1000));
+  const first = impact.stations.reduce((t, st) => Math.min(t, Date.parse(st.first) / 1000), Infinity);
+  const last = impact.stations.reduce((t, st) => Math.max(t, Date.parse(st.last) / 1000), -Infinity);
   const p = barrier.parameters;
   const chartBox = h('div', { class: 'card chart-card' },
     h('div', { class: 'card-h' },
@@ -200,21 +222,34 @@ function drawResults(barrier, impact, alerts) {
 function impactTable(impact) {
   const { low, high } = impact.parameters;
   const stations = impact.stations;
-  const top = Math.max(0.001, ...stations.map(st => Math.max(st.below.dose_ph_h, st.above.dose_ph_h)));
-  const min = Math.min(low, ...stations.map(st => st.ph.min)) - 0.2;
-  const max = Math.max(high, ...stations.map(st => st.ph.max)) + 0.2;
+  const top = stations.reduce((dose, st) => Math.max(dose, st.below.dose_ph_h, st.above.dose_ph_h), 0.001);
+  const min = stations.reduce((ph, st) => Math.min(ph, st.ph.min), low) - 0.2;
+  const max = stations.reduce((ph, st) => Math.max(ph, st.ph.max), high) + 0.2;
+  const body = h('tbody');
+  const more = h('button', { type: 'button', class: 'more', onclick: () => addRows() });
+  function addRows() {
+    const from = body.children.length;
+    body.append(...stations.slice(from, from + stationsAtOnce).map(st => impactRow(st, low, high, min, max, top)));
+    const left = stations.length - body.children.length;
+    more.textContent = `Show more (${number(left)} left)`;
+    more.hidden = left === 0;
+  }
+  addRows();
   return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Impact by station' },
     h('table', { class: 'rows impact' },
       h('thead', null, h('tr', null, ['Station', 'Level', 'Time outside the band', 'pH, 5th to 95th percentile', 'Dose, pH·h', 'Mean φ', 'Monitored'].map(t => h('th', { scope: 'col' }, t)))),
-      h('tbody', null, stations.map(st => h('tr', null,
-        h('th', { scope: 'row' }, st.station),
-        h('td', null, h('span', { class: 'tag', 'data-level': st.level }, st.level)),
-        h('td', { class: 'bar-cell' }, shareBar(st), h('span', { class: 'dim' }, shareWords(st))),
-        h('td', { class: 'bar-cell' }, whisker(st.ph, low, high, min, max),
-          h('span', { class: 'dim' }, `${st.ph.p05}–${st.ph.p95}, median ${st.ph.median}`)),
-        h('td', { class: 'bar-cell' }, doseBar(st, top), h('span', { class: 'dim' }, doseWords(st))),
-        h('td', { class: 'num' }, st.phi_mean === null ? '—' : st.phi_mean.toFixed(3)),
-        h('td', { class: 'num' }, `${number(Math.round(st.monitored_h))} h`))))));
+      body), more);
+}
+
+function impactRow(st, low, high, min, max, top) {
+  return h('tr', null,
+    h('th', { scope: 'row' }, st.station),
+    h('td', null, h('span', { class: 'tag', 'data-level': st.level }, st.level)),
+    h('td', { class: 'bar-cell' }, shareBar(st), h('span', { class: 'dim' }, shareWords(st))),
+    h('td', { class: 'bar-cell' }, whisker(st.ph, low, high, min, max), h('span', { class: 'dim' }, `${st.ph.p05}–${st.ph.p95}, median ${st.ph.median}`)),
+    h('td', { class: 'bar-cell' }, doseBar(st, top), h('span', { class: 'dim' }, doseWords(st))),
+    h('td', { class: 'num' }, st.phi_mean === null ? '—' : st.phi_mean.toFixed(3)),
+    h('td', { class: 'num' }, `${number(Math.round(st.monitored_h))} h`));
 }
 
 const percent = share => `${(share * 100).toFixed(share > 0 && share < 0.001 ? 2 : 1)} %`;
