@@ -279,6 +279,9 @@ func (p *process) call(t *testing.T, want int, method, path, contentType, body, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, fault := range answerFaults(r, resp.StatusCode, resp.Header, data) {
+		t.Errorf("%s %s: %d: %s", method, path, resp.StatusCode, fault)
+	}
 	return (&answer{t, resp.StatusCode, resp.Header, data}).want(want)
 }
 
