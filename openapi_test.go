@@ -129,6 +129,55 @@ func TestDescriptionChecker(t *testing.T) {
 	}
 }
 
+// TestLabAnswersAsDescribed asks every operation of the lab once, well and badly; call holds the answers against
+// openapi.json.
+func TestLabAnswersAsDescribed(t *testing.T) {
+	t.Parallel()
+	p := startProcess(t, "-ephemeral", "-log", "off", "-lab")
+	const jsonBody = "application/json"
+	login := p.call(t, 200, "POST", "/ns/a/api/authentication/login", jsonBody, `{"username":"demo","password":"demo-password"}`, "")
+	sid, _ := payload(t, login.str("access_token"))["sid"].(string)
+	p.call(t, 200, "POST", "/ns/a/api/run-ph-barrier-phase2", "", "", "")
+	var snapshot string
+	for _, row := range []struct {
+		want               int
+		method, path, body string
+	}{
+		{200, "GET", "/lab", ""}, {200, "GET", "/ns/a/lab", ""},
+		{201, "POST", "/ns/a/lab/faults", `{"operation":"me","status":503,"headers":{"Retry-After":"1"},"skip":1}`},
+		{201, "POST", "/ns/a/lab/faults", `{"operation":"*","hold":2,"within":"1ms","times":0}`},
+		{422, "POST", "/ns/a/lab/faults", `{"operation":"me","nonsense":1}`},
+		{200, "GET", "/ns/a/lab/faults", ""},
+		{204, "DELETE", "/ns/a/lab/faults/f2", ""}, {404, "DELETE", "/ns/a/lab/faults/f2", ""},
+		{401, "GET", "/ns/a/api/authentication/me", ""},
+		{200, "GET", "/ns/a/lab/requests", ""}, {200, "GET", "/ns/a/lab/requests?operation=login&status=200", ""}, {422, "GET", "/ns/a/lab/requests?x=1", ""},
+		{200, "POST", "/ns/a/lab/expect", `{"operation":"login","count":{"at_least":1}}`},
+		{409, "POST", "/ns/a/lab/expect", `{"operation":"refresh","count":{"exactly":1},"within":"1ms"}`},
+		{200, "GET", "/ns/a/lab/report", ""},
+		{200, "PUT", "/ns/a/lab/clock", `{"advance":"16m"}`}, {422, "PUT", "/ns/a/lab/clock", `{}`}, {415, "PUT", "/ns/a/lab/clock", ""},
+		{200, "PUT", "/ns/a/lab/refresh-policy", `{"reuse":"grace","grace":"10s"}`},
+		{200, "GET", "/ns/a/lab/sessions", ""},
+		{200, "POST", "/ns/a/lab/sessions/" + sid + "/expire", `{"token":"refresh"}`}, {404, "POST", "/ns/a/lab/sessions/none/expire", ""},
+		{201, "POST", "/ns/a/lab/tokens", `{"user":"demo","defect":"tampered"}`},
+		{200, "GET", "/ns/a/lab/snapshot", ""}, {204, "PUT", "/ns/a/lab/snapshot", ""}, {422, "PUT", "/ns/a/lab/snapshot", `{"version":2}`},
+		{204, "POST", "/ns/a/lab/sessions/" + sid + "/revoke", ""},
+		{204, "DELETE", "/ns/a/lab/faults", ""}, {204, "DELETE", "/ns/a/lab/requests", ""}, {204, "POST", "/ns/a/lab/reset", ""},
+		{204, "DELETE", "/ns/a", ""}, {404, "DELETE", "/ns/a", ""},
+	} {
+		mediaType := ""
+		if row.path == "/ns/a/lab/snapshot" && row.want == 204 {
+			row.body = snapshot
+		}
+		if row.body != "" {
+			mediaType = jsonBody
+		}
+		a := p.call(t, row.want, row.method, row.path, mediaType, row.body, "")
+		if row.path == "/ns/a/lab/snapshot" && row.want == 200 {
+			snapshot = string(a.body)
+		}
+	}
+}
+
 // described passes requests on to next and holds every answer against openapi.json: the status must be one that
 // the operation has, with its media type, its headers and a body that fits the schema.
 func described(t testing.TB, next http.Handler) http.Handler {
