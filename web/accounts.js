@@ -40,10 +40,10 @@ function tell(text, tone = '') {
   if (text) say(text);
 }
 
-async function enter(operation, body) {
+async function enter(operation, body, hint = '') {
   if (lifetime) body = { ...body, expires_in: Number(lifetime) };
   const x = await send('POST', api + operation, { json: body });
-  if (!x.ok || !x.data) return tell(problem(x), 'bad');
+  if (!x.ok || !x.data) return tell(problem(x) + (x.code === 'invalid_credentials' ? hint : ''), 'bad');
   typed.password = '';
   note = { text: '', tone: '' };
   begin(x.data);
@@ -136,7 +136,7 @@ function wayIn() {
       h('h3', { tabindex: -1, 'data-key': 'who' }, 'One click'),
       h('div', { class: 'demos' }, demos.map(d => h('button', {
         type: 'button', class: 'demo', 'data-key': `demo-${d.username}`,
-        onclick: () => enter('login', { username: d.username, password: `${d.username}-password` }),
+        onclick: () => enter('login', { username: d.username, password: `${d.username}-password` }, ' This hub may have accounts of its own (-users).'),
       }, h('b', null, d.username), h('span', null, d.note)))),
       h('label', { class: 'inline' }, 'The access token lives ',
         h('select', { 'data-key': 'lifetime', onchange: e => { lifetime = e.target.value; } },
