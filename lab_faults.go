@@ -19,7 +19,7 @@ import (
 
 const maxFaults = 1_000
 
-// fault is one in the queue. Everything below the dates of the order is under faultQueue.mu.
+// fault is one in the queue. What it was ordered to do does not change; its counts are under faultQueue.mu.
 type fault struct {
 	faultOrder
 	id            string

@@ -325,16 +325,22 @@ func TestHoldMakesTheRace(t *testing.T) {
 	}
 }
 
+// inParallel makes n calls at once. The group is done when all have ended.
+func inParallel(n int, call func()) *sync.WaitGroup {
+	all := new(sync.WaitGroup)
+	for range n {
+		all.Go(call)
+	}
+	return all
+}
+
 func TestHoldShowsWhoWaitsAndGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestLab(t)
 		h.fault(object{"operation": "listing", "hold": 3, "within": "4s", "status": 503})
 		start := time.Now()
-		var all sync.WaitGroup
-		for range 2 {
-			all.Go(func() { h.get("/api/files/phase2").want(503) })
-		}
+		all := inParallel(2, func() { h.get("/api/files/phase2").want(503) })
 		synctest.Wait()
 		f := h.get("/lab/faults").json()["faults"].([]any)[0].(object)
 		if f["waiting"] != 2.0 || f["left"] != 1.0 || f["hits"] != 2.0 {
@@ -357,11 +363,7 @@ func TestHoldGroups(t *testing.T) {
 		h := newTestLab(t)
 		h.fault(object{"operation": "listing", "hold": 2, "times": 2, "delay": "1s"})
 		start := time.Now()
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() { h.get("/api/files/phase2").want(200) })
-		}
-		all.Wait()
+		inParallel(4, func() { h.get("/api/files/phase2").want(200) }).Wait()
 		h.get("/api/files/phase2").want(200)
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v", took)

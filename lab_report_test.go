@@ -258,12 +258,7 @@ func TestReport(t *testing.T) {
 
 // race refreshes with one token twice at once.
 func race(h *testHub, p pair) {
-	done := make(chan bool, 2)
-	for range 2 {
-		go func() { h.refreshWith(p.refresh); done <- true }()
-	}
-	<-done
-	<-done
+	inParallel(2, func() { h.refreshWith(p.refresh) }).Wait()
 }
 
 // dropped calls what a fault cuts the connection of.

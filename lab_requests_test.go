@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +135,12 @@ func TestBodiesReachTheHubAsTheyWere(t *testing.T) {
 	large := `{"username":"demo","password":"demo-password","filler":"` + strings.Repeat("x", maxBody-100) + `"}`
 	h.post("/api/authentication/login", large, "Content-Type", "application/json").want(200)
 	h.post("/api/authentication/login", large+strings.Repeat(" ", 200), "Content-Type", "application/json").want(413)
+	r := httptest.NewRequest("POST", "/api/authentication/login", io.MultiReader(strings.NewReader(`{"username":`), &broken{io.ErrUnexpectedEOF}))
+	r.Host, r.Header = "hub.test", http.Header{"Content-Type": {"application/json"}}
+	w := httptest.NewRecorder()
+	if h.handler.ServeHTTP(w, r); w.Code != 400 {
+		t.Errorf("a body that breaks off: %d", w.Code)
+	}
 	h.post("/api/authentication/refresh", "refreshToken="+h.login("demo").refresh, "Content-Type", "application/x-www-form-urlencoded").want(200)
 	h.post("/api/authentication/refresh", nil, bearerOf(h.login("demo").refresh)...).want(200)
 	got := h.requests("?operation=refresh")
@@ -259,10 +265,7 @@ func TestExpectSeesWhoIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestLab(t)
 		id := h.fault(object{"operation": "listing", "hold": 3})
-		var all sync.WaitGroup
-		for range 2 {
-			all.Go(func() { h.get("/api/files/phase2").want(200) })
-		}
+		all := inParallel(2, func() { h.get("/api/files/phase2").want(200) })
 		h.expectation(object{"operation": "listing", "count": object{"at_least": 2}}).want(200)
 		h.do("DELETE", "/lab/faults/"+id, nil).want(204)
 		all.Wait()

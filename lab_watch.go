@@ -119,19 +119,28 @@ func (b *bench) identify(r *http.Request) uint64 {
 		h.WriteByte(0)
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/authentication/") && r.Body != nil {
-		body, _ := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 		h.Write(body)
-		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), r.Body), body, r.Body}
+		rest := io.Reader(r.Body)
+		if err != nil {
+			rest = &broken{err}
+		}
+		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), rest), body, r.Body}
 	}
 	return h.Sum64()
 }
 
-// replayed is a body whose beginning has been read and is read again. A body's error repeats itself.
+// replayed is a body whose beginning has been read and is read again.
 type replayed struct {
 	io.Reader
 	read []byte
 	io.Closer
 }
+
+// broken is the rest of a body that could not be read to its end.
+type broken struct{ err error }
+
+func (b *broken) Read([]byte) (int, error) { return 0, b.err }
 
 // presentedToken returns the token that r presents to this operation, "" for none.
 func presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
