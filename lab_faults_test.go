@@ -213,7 +213,7 @@ func TestDrop(t *testing.T) {
 	h.refreshWith(pair.refresh).want(401, "token_reused")
 
 	got := h.requests("?operation=refresh")
-	if got[0]["status"] != nil || got[0]["fault"] != "f1" || got[0]["duration_ms"] == nil || got[1]["status"] != 200.0 || got[1]["fault"] != "f2" {
+	if got[0]["status"] != nil || got[0]["fault"] != "f1" || got[0]["duration_ms"] == nil || got[1]["status"] != nil || got[1]["fault"] != "f2" {
 		t.Error(got)
 	}
 }

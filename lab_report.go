@@ -217,12 +217,21 @@ func refreshWithoutNeed(all []*seenRequest) (findings []finding) {
 	return findings
 }
 
-// repeatedFailure: the same request, failed, and sent again more than 3 times within 5 s.
+// repeatedFailure: the same request, failed, and sent again more than 3 times within 5 s. Those under way at once are
+// no repetition, and neither are those that met the end of an access token whose pair was then exchanged: a page that
+// asks for much at once hears of it as often.
 func repeatedFailure(all []*seenRequest) (findings []finding) {
+	refreshed := exchangedPairs(all)
 	failures := make(map[uint64][]*seenRequest)
 	for _, r := range all {
-		if r.lost || r.status >= 400 {
-			failures[r.identity] = append(failures[r.identity], r)
+		g, ok := r.pair()
+		handled := ok && !r.isRefresh() && r.status == http.StatusUnauthorized && g.number < refreshed[g.session]
+		if !r.lost && r.status < 400 || handled {
+			continue
+		}
+		before := failures[r.identity]
+		if len(before) == 0 || r.begun > before[len(before)-1].ended {
+			failures[r.identity] = append(before, r)
 		}
 	}
 	for _, same := range failures {
@@ -238,6 +247,17 @@ func repeatedFailure(all []*seenRequest) (findings []finding) {
 		}
 	}
 	return findings
+}
+
+// exchangedPairs returns, by session, the number of the latest pair whose refresh token was sent, counted from 1.
+func exchangedPairs(all []*seenRequest) map[string]int {
+	latest := make(map[string]int)
+	for _, r := range all {
+		if g, _ := r.pair(); r.isRefresh() {
+			latest[g.session] = max(latest[g.session], g.number+1)
+		}
+	}
+	return latest
 }
 
 // burst returns how many of the requests lie in the window that the first one opens.
@@ -294,12 +314,7 @@ func tokenInTheAddress(all []*seenRequest) (findings []finding) {
 // noRefreshAfterExpiry: an access token was refused as expired, and the client neither exchanged the refresh token
 // that belongs to it nor logged in or out.
 func noRefreshAfterExpiry(all []*seenRequest) (findings []finding) {
-	refreshed := make(map[string]int) // by session: the latest pair that the client tried to exchange, counted from 1
-	for _, r := range all {
-		if g, ok := r.pair(); ok && r.isRefresh() {
-			refreshed[g.session] = max(refreshed[g.session], g.number+1)
-		}
-	}
+	refreshed := exchangedPairs(all)
 	expired := make(map[generation][]*seenRequest)
 	for _, r := range all {
 		g, ok := r.pair()
@@ -308,7 +323,7 @@ func noRefreshAfterExpiry(all []*seenRequest) (findings []finding) {
 			clear(expired) // the client has taken care of it in its own way
 		case r.operation == "logout":
 			maps.DeleteFunc(expired, func(of generation, _ []*seenRequest) bool { return of.session == r.session })
-		case ok && r.code == "token_expired" && *r.token.Kind == accessToken.String() && refreshed[g.session] <= g.number:
+		case ok && !r.lost && r.code == "token_expired" && *r.token.Kind == accessToken.String() && refreshed[g.session] <= g.number:
 			expired[g] = append(expired[g], r)
 		}
 	}

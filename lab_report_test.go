@@ -175,6 +175,23 @@ func TestReport(t *testing.T) {
 				h.post("/api/authentication/login", object{"username": "demo", "password": fmt.Sprint("wrong", i)}).want(401)
 			}
 		}, ""},
+		{"five at once, and one refresh", func(t *testing.T, h *testHub, p pair) {
+			h.clockTo(object{"advance": "15m"})
+			for range 8 {
+				h.me(p.access).want(401, "token_expired")
+			}
+			h.refreshWith(p.refresh).want(200)
+		}, ""},
+		{"five at once, all failed", func(t *testing.T, h *testHub, p pair) {
+			h.fault(object{"operation": "me", "hold": 8, "status": 503})
+			inParallel(8, func() { h.me(p.access).want(503) }).Wait()
+		}, ""},
+		{"five refreshes with a dead token", func(t *testing.T, h *testHub, p pair) {
+			h.clockTo(object{"advance": "168h"})
+			for range 5 {
+				h.refreshWith(p.refresh).want(401, "token_expired")
+			}
+		}, "repeated_failure[2 3 4 5 6]"},
 		{"five successes", func(t *testing.T, h *testHub, p pair) {
 			for range 5 {
 				h.me(p.access).want(200)

@@ -25,7 +25,7 @@ type seenRequest struct {
 	session   string
 	token     *seenToken
 	fault     string // id
-	status    int    // 0: not answered
+	status    int    // what the hub answered, whether the client has it or not; 0: nothing
 	code      string
 	took      time.Duration
 	answered  bool // or given up
@@ -42,6 +42,7 @@ type seenRequest struct {
 	inAddress  bool // a token stood in the address
 	everywhere bool // a logout of all the user's sessions
 	lost       bool // a fault kept the answer, or a part of it, from the client
+	unseen     bool // all of it
 }
 
 // seenToken is what the record says of a token.
@@ -69,12 +70,23 @@ type requestView struct {
 
 func (r *seenRequest) view() requestView {
 	v := requestView{Seq: r.seq, At: formatTime(r.at), Operation: r.operation, Method: r.method, Path: r.path,
-		Status: known(r.status), Code: known(r.code), User: known(r.user), Session: known(r.session), Token: r.token, Fault: known(r.fault)}
+		Status: known(r.seenStatus()), Code: known(r.code), User: known(r.user), Session: known(r.session), Token: r.token, Fault: known(r.fault)}
+	if r.unseen {
+		v.Code = nil
+	}
 	if r.answered {
 		ms := float64(r.took.Microseconds()) / 1000
 		v.DurationMS = &ms
 	}
 	return v
+}
+
+// seenStatus is the status as the client has it: 0 if no answer has reached it.
+func (r *seenRequest) seenStatus() int {
+	if r.unseen {
+		return 0
+	}
+	return r.status
 }
 
 // known returns nil, JSON's null, for a zero value.
@@ -194,7 +206,7 @@ func (f *filter) differs(r *seenRequest) []string {
 	note(f.Operation != "" && f.Operation != r.operation, "operation")
 	note(f.Session != "" && f.Session != r.session, "session")
 	note(f.User != "" && fold(f.User) != fold(r.user), "user")
-	note(f.Status != 0 && f.Status != r.status, "status")
+	note(f.Status != 0 && f.Status != r.seenStatus(), "status")
 	note(r.seq <= f.After, "after")
 	return names
 }
