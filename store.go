@@ -62,29 +62,6 @@ type session struct {
 // overAt is when the last token of the session expires.
 func (s *session) overAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshTTL) }
 
-// event is one line of the journal. Its parts are applied in the order of the fields.
-type event struct {
-	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
-	End    []string    `json:"end,omitempty"`    // these sessions end
-	User   *userRecord `json:"user,omitempty"`   // this user registers
-	Start  *session    `json:"start,omitempty"`  // this session starts
-	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair
-	Expire *expiry     `json:"expire,omitempty"` // tokens of this session expire
-}
-
-type rotation struct {
-	Session    string `json:"id"`
-	Generation int    `json:"gen"`
-	Issued     int64  `json:"issued"`
-}
-
-// expiry sets a session's AccessFrom and RefreshFrom.
-type expiry struct {
-	Session     string `json:"id"`
-	AccessFrom  int    `json:"access_from,omitempty"`
-	RefreshFrom int    `json:"refresh_from,omitempty"`
-}
-
 // store keeps everything in memory and, unless it is ephemeral, in a journal.
 type store struct {
 	journal *journal // nil: ephemeral
@@ -330,14 +307,10 @@ func (s *store) appendAndApplyOne(r *event) (*commit, error) {
 	return written, nil
 }
 
-func (r *event) empty() bool {
-	return !r.Reset && len(r.End) == 0 && r.User == nil && r.Start == nil && r.Rotate == nil && r.Expire == nil
-}
-
 // apply is replay: it reads one line of the journal and applies it.
 func (s *store) apply(line []byte) error {
-	var r event
-	if err := json.Unmarshal(line, &r); err != nil {
+	r, err := parseEvent(line)
+	if err != nil {
 		return err
 	}
 	if r.User != nil {

@@ -1,0 +1,107 @@
+// Events: what the records of the journal say, and how they are read back. The store decides and applies them.
+
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// event is one line of the journal. Its parts are applied in the order of the fields.
+type event struct {
+	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
+	End    []string    `json:"end,omitempty"`    // these sessions end
+	User   *userRecord `json:"user,omitempty"`   // this user registers
+	Start  *session    `json:"start,omitempty"`  // this session starts
+	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair
+	Expire *expiry     `json:"expire,omitempty"` // tokens of this session expire
+}
+
+type rotation struct {
+	Session    string `json:"id"`
+	Generation int    `json:"gen"`
+	Issued     int64  `json:"issued"`
+}
+
+// expiry sets a session's AccessFrom and RefreshFrom.
+type expiry struct {
+	Session     string `json:"id"`
+	AccessFrom  int    `json:"access_from,omitempty"`
+	RefreshFrom int    `json:"refresh_from,omitempty"`
+}
+
+func (r *event) empty() bool {
+	return !r.Reset && len(r.End) == 0 && r.User == nil && r.Start == nil && r.Rotate == nil && r.Expire == nil
+}
+
+// parseEvent reads one record.
+func parseEvent(line []byte) (event, error) {
+	if e, ok := scanEvent(string(line)); ok {
+		return e, nil
+	}
+	var e event
+	err := json.Unmarshal(line, &e)
+	return e, err
+}
+
+// scanEvent reads the records that most of a journal consists of, a session that starts (and may end another one) or
+// rotates, in the form in which json.Marshal writes them: a start takes a quarter of the time that it takes with
+// json.Unmarshal. Of any other record it reports false.
+func scanEvent(line string) (e event, ok bool) {
+	s := scanner{rest: line}
+	s.literal(`{`)
+	if strings.HasPrefix(s.rest, `"end":`) {
+		s.literal(`"end":[`)
+		e.End = []string{s.plainString()}
+		s.literal(`],`)
+	}
+	if strings.HasPrefix(s.rest, `"rotate":`) {
+		e.Rotate = s.rotation()
+	} else {
+		e.Start = s.session()
+	}
+	s.literal(`}`)
+	return e, !s.bad && s.rest == ""
+}
+
+func (s *scanner) rotation() *rotation {
+	r := new(rotation)
+	s.literal(`"rotate":{"id":`)
+	r.Session = s.plainString()
+	s.literal(`,"gen":`)
+	r.Generation = int(s.integer())
+	s.literal(`,"issued":`)
+	r.Issued = s.integer()
+	s.literal(`}`)
+	return r
+}
+
+// session reads a session that the lab has done nothing to. Its strings are copies, so that it does not hold the line.
+func (s *scanner) session() *session {
+	started := new(session)
+	s.literal(`"start":{"id":`)
+	started.ID = strings.Clone(s.plainString())
+	s.literal(`,"user":`)
+	started.User = strings.Clone(s.plainString())
+	s.literal(`,"created":`)
+	started.Created = s.integer()
+	s.literal(`,"access_ttl":`)
+	started.AccessTTL = s.integer()
+	s.literal(`,"refresh_ttl":`)
+	started.RefreshTTL = s.integer()
+	s.literal(`,"gen":`)
+	started.Generation = int(s.integer())
+	s.literal(`,"issued":`)
+	started.Issued = s.integer()
+	s.literal(`}`)
+	return started
+}
+
+// integer cuts a whole number that stands before a comma or a brace.
+func (s *scanner) integer() int64 {
+	end := max(0, strings.IndexAny(s.rest, ",}"))
+	n, err := strconv.ParseInt(s.rest[:end], 10, 64)
+	s.rest, s.bad = s.rest[end:], s.bad || err != nil
+	return n
+}
