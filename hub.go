@@ -166,7 +166,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answerError is the one place where an error becomes an answer.
 func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if clientGone(r, err) {
-		err = errBusy // the connection is gone or has waited too long; who still listens must not take silence for success
+		err = errBusy // most likely nobody listens; who does must not take an empty 200 for success
 	}
 	e := answerFor(err)
 	switch e.Code {

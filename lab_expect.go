@@ -44,8 +44,6 @@ func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // else net/http takes its end for that of the client
 	ctx, cancel := context.WithTimeout(r.Context(), e.within)
 	defer cancel()
 	found, err := b.requests.await(ctx, b.ctx, e)
@@ -56,7 +54,7 @@ func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
 		return context.Cause(r.Context())
 	}
 
-	control.SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
 	if found.held {
 		return writeJSON(w, http.StatusOK, struct {
 			Found    int           `json:"found"`

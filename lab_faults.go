@@ -133,7 +133,7 @@ func (f *fault) takeLocked() *encounter {
 // been answered, or its client has gone. Else answer is set up for what happens after it.
 func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	control := http.NewResponseController(answer.ResponseWriter)
-	control.SetReadDeadline(time.Time{}) // else net/http takes its end for that of the client
+	control.SetReadDeadline(time.Time{}) // the body may come after the wait, which is not the client's doing
 	if !e.wait(b, r.Context()) {
 		return true
 	}

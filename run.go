@@ -302,15 +302,13 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Location", h.base+"/api/run-ph-barrier-phase2")
 		return writeJSON(w, http.StatusAccepted, h.record(started))
 	}
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // else net/http takes its end for that of the client
 	select {
 	case <-started.done:
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
 
-	control.SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // waiting has used up the one there was
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // waiting has used up the one there was
 	if started.err != nil {
 		return runError(started.err)
 	}

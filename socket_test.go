@@ -318,7 +318,7 @@ func TestSteadyClients(t *testing.T) {
 	}
 }
 
-// TestPatienceOfARun: a run that takes longer than requests may take to come in is still answered.
+// TestPatienceOfARun: a run that takes longer than an answer may take to go out is still answered.
 func TestPatienceOfARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
