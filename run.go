@@ -14,7 +14,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"mime"
 	"net/http"
@@ -175,7 +174,7 @@ func (q *runs) execute(r *run) error {
 	r.size = size
 	r.mu.Unlock()
 
-	read := &digestReader{reader: in, digest: sha256.New()}
+	read := newDigestReader(in)
 	res, err := compute(q.ctx, read, r.parameters, r.progress.Store)
 	r.note(res, read)
 	if err != nil {
@@ -201,24 +200,50 @@ func (q *runs) execute(r *run) error {
 func (r *run) note(res *results, read *digestReader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.source = &source{Name: r.input.name, SHA256: hex.EncodeToString(read.digest.Sum(nil)), Bytes: read.bytes}
+	r.source = &source{Name: r.input.name, SHA256: hex.EncodeToString(read.sum()), Bytes: read.bytes}
 	if res != nil {
 		r.screens = &res.Screening
 	}
 }
 
-// digestReader passes bytes on and takes their digest.
+// digestReader passes bytes on and takes their digest, in a goroutine that ends with sum: SHA-256 is a third of the
+// CPU time of a run, and mostly there is another core for it (5 million rows: 0.6 s for 0.9, on two busy cores).
 type digestReader struct {
 	reader io.Reader
-	digest hash.Hash
 	bytes  int64
+	chunks chan []byte // to the digest
+	spare  chan []byte // back from it
+	result chan []byte
+}
+
+func newDigestReader(r io.Reader) *digestReader {
+	d := &digestReader{reader: r, chunks: make(chan []byte, 2), spare: make(chan []byte, 2), result: make(chan []byte, 1)}
+	d.spare <- nil
+	d.spare <- nil
+	go func() {
+		digest := sha256.New()
+		for chunk := range d.chunks {
+			digest.Write(chunk)
+			d.spare <- chunk
+		}
+		d.result <- digest.Sum(nil)
+	}()
+	return d
 }
 
 func (d *digestReader) Read(p []byte) (int, error) {
 	n, err := d.reader.Read(p)
-	d.digest.Write(p[:n])
 	d.bytes += int64(n)
+	if n > 0 {
+		d.chunks <- append((<-d.spare)[:0], p[:n]...)
+	}
 	return n, err
+}
+
+// sum returns the digest of all that has been read. Nothing may be read after it.
+func (d *digestReader) sum() []byte {
+	close(d.chunks)
+	return <-d.result
 }
 
 func (in input) dropped() {
