@@ -121,7 +121,7 @@ func (f *form) span(name string, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(given)
 	switch {
 	case err != nil || d == 0:
-		f.fault(name, `must be a duration such as "16m", "1h30m" or "250ms"`)
+		f.fault(name, `must be a duration such as "16m", "168h" or "250ms"`)
 		return 0
 	case d < least || d > most:
 		f.fault(name, fmt.Sprintf("must be from %s to %s", spell(least), spell(most)))

@@ -132,7 +132,7 @@ func twoRefreshes(all []*seenRequest) (findings []finding) {
 // isRetryOf reports whether r came after one of these had failed, as far as the client could see.
 func (r *seenRequest) isRetryOf(refreshes []*seenRequest) bool {
 	return slices.ContainsFunc(refreshes, func(before *seenRequest) bool {
-		return before.answered && before.ended < r.begun && (before.lost || before.status != http.StatusOK)
+		return before.answered && before.ended < r.begun && (before.lost || before.injected || before.status != http.StatusOK)
 	})
 }
 
@@ -141,7 +141,7 @@ func (r *seenRequest) isRetryOf(refreshes []*seenRequest) bool {
 func spentRefreshToken(all []*seenRequest) (findings []finding) {
 	exchanged := make(map[generation]*seenRequest)
 	for _, r := range all {
-		if g, _ := r.pair(); r.isRefresh() && r.status == http.StatusOK && exchanged[g] == nil {
+		if g, _ := r.pair(); r.isRefresh() && r.status == http.StatusOK && !r.injected && exchanged[g] == nil {
 			exchanged[g] = r
 		}
 	}

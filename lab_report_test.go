@@ -255,6 +255,12 @@ func TestReport(t *testing.T) {
 			h.me(p.access).want(401, "token_expired")
 			h.refreshWith(p.refresh).want(401, "token_expired")
 		}, ""},
+		{"a refresh again after a broken answer that was no refresh", func(t *testing.T, h *testHub, p pair) {
+			h.clockTo(object{"advance": "10m"})
+			h.fault(object{"operation": "refresh", "malformed": true})
+			h.refreshWith(p.refresh).want(200)
+			h.refreshWith(p.refresh).want(200)
+		}, ""},
 		{"nothing after an injected token_expired", func(t *testing.T, h *testHub, p pair) {
 			h.fault(object{"operation": "me", "status": 401, "body": object{"code": "token_expired"}})
 			h.me(p.access).want(401)

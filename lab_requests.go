@@ -41,6 +41,7 @@ type seenRequest struct {
 	early      bool // a refresh with more than half of the access token's life left
 	inAddress  bool // a token stood in the address
 	everywhere bool // a logout of all the user's sessions
+	injected   bool // the answer was a fault's, not the hub's
 	lost       bool // a fault kept the answer, or a part of it, from the client
 	unseen     bool // all of it
 }

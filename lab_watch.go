@@ -81,7 +81,7 @@ func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap) {
 	b.requests.end(seen, func() {
 		seen.status, seen.code = answer.status, code
 		seen.took, seen.endedReal, seen.endedAt = time.Since(seen.real), time.Now(), hub.now()
-		seen.lost, seen.unseen = answer.dropped, answer.hide
+		seen.lost, seen.unseen, seen.injected = answer.dropped, answer.hide, answer.injected
 		if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err == nil && seconds > 0 {
 			seen.retryAfter = time.Duration(min(seconds, 1<<30)) * time.Second
 		}
