@@ -274,6 +274,34 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestAPanicEndsOneRunOnly(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	h.runs.report = func(*run, error) {} // it is logged as the defect that it would be
+	r, err := h.runs.start("id", parameters{Low: 6500, High: 8500, Interval: time.Hour, MaxGap: time.Hour}, input{
+		name: "panics", key: "panics",
+		open: func() (io.ReadCloser, int64, error) { panic("a defect") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-r.done
+	if code := h.get(runPath).want(200).json()["error"].(map[string]any)["code"]; code != "internal" {
+		t.Errorf("code %v", code)
+	}
+	h.runOn(fourReadings).want(200)
+}
+
+func TestAFailedRunTellsOfAllItsInput(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	readings := "no header\n" + strings.Repeat("and more\n", 100_000)
+	h.runOn(readings).want(422, "unusable_readings")
+	if got := h.get(runPath).json()["source"].(map[string]any)["bytes"]; got != float64(len(readings)) {
+		t.Errorf("source of %v bytes, sent were %d", got, len(readings))
+	}
+}
+
 // TestRealReadings runs on a year's real readings, which are no part of the project.
 func TestRealReadings(t *testing.T) {
 	t.Parallel()
