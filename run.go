@@ -221,14 +221,13 @@ func (h *Hub) ownReadings() input {
 		}}
 	}
 	return input{name: filepath.Base(path), key: "file " + path, open: func() (io.ReadCloser, int64, error) {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() { // a pipe or a device may have no end
+			return nil, 0, errors.Join(err, errUnusable)
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, 0, err
-		}
-		info, err := f.Stat()
-		if err != nil || info.IsDir() {
-			f.Close()
-			return nil, 0, errors.Join(err, errUnusable)
 		}
 		return f, info.Size(), nil
 	}}
