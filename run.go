@@ -10,6 +10,7 @@ import (
 	"embed"
 	"errors"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -222,7 +223,7 @@ func (h *Hub) ownReadings() input {
 	}
 	return input{name: filepath.Base(path), key: "file " + path, open: func() (io.ReadCloser, int64, error) {
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() { // a pipe or a device may have no end
+		if err != nil || info.Mode()&(fs.ModeDir|fs.ModeDevice|fs.ModeSocket) != 0 { // a device may have no end
 			return nil, 0, errors.Join(err, errUnusable)
 		}
 		f, err := os.Open(path)
