@@ -44,9 +44,7 @@ func BenchmarkRefresh(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		answer := r.send(handler, http.StatusOK, `{"refresh_token":"`+token+`"}`)
-		_, rest, _ := bytes.Cut(answer, []byte(`"refresh_token":"`))
-		next, _, _ := bytes.Cut(rest, []byte(`"`))
-		token = string(next)
+		token = member(answer, "refresh_token")
 	}
 }
 
@@ -100,6 +98,13 @@ func BenchmarkToken(b *testing.B) {
 			}
 		}
 	})
+}
+
+// member returns a member of a session body without the cost of parsing it.
+func member(body []byte, name string) string {
+	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(value)
 }
 
 // benchEdge is the front door of h without what holds the answers of other tests against openapi.json.

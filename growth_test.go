@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// How cost grows with what a hub holds: BENCHMARKS.md has the figures, each table from one command
+//
+//	go test -run '^$' -bench Growth/users .
+//
+// MB is the heap that the growing thing takes, after a collection. How a run grows with its rows is bench/rows' to say.
+func BenchmarkGrowth(b *testing.B) {
+	for name, sizes := range map[string]struct {
+		from, to int
+		measure  func(b *testing.B, n int)
+	}{
+		"users":      {100, 100_000, growUsers},
+		"sessions":   {1_000, 1_000_000, growSessions},
+		"journal":    {1_000, 1_000_000, growJournal},
+		"clients":    {1, 1_000, growClients},
+		"file":       {10_000, 100_000_000, growFile},
+		"namespaces": {1, 10_000, growNamespaces},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for n := sizes.from; n <= sizes.to; n *= 10 {
+				b.Run(fmt.Sprint(n), func(b *testing.B) { sizes.measure(b, n) })
+			}
+		})
+	}
+}
+
+// growUsers measures a login, with n users whose passwords are known or, from 20,000 on, mostly are not.
+func growUsers(b *testing.B, n int) {
+	before := liveMB()
+	h := newTestHub(b)
+	seeds := make([]*user, n)
+	for i := range seeds {
+		name := fmt.Sprintf("user-%06d", i)
+		seeds[i] = &user{ID: name, Username: name, Email: name + "@example.test", Role: "user", Seed: true, Credential: credential{plain: "a password"}}
+	}
+	var err error
+	if h.store, err = newStore(seeds); err != nil {
+		b.Fatal(err)
+	}
+	held := liveMB() - before
+	handler, r := benchEdge(h), newBenchRequest(b, "POST", "/api/authentication/login", "Content-Type", "application/json")
+	for b.Loop() {
+		r.send(handler, http.StatusOK, fmt.Sprintf(`{"username":"user-%06d","password":"a password"}`, rand.IntN(n)))
+	}
+	b.ReportMetric(held, "MB")
+}
+
+// growSessions measures a refresh of any of n sessions, of which a user has a thousand.
+func growSessions(b *testing.B, n int) {
+	before := liveMB()
+	h := newTestHub(b)
+	ids := fillSessions(b, h.store, n, h.now())
+	held := liveMB() - before
+	handler, r := benchEdge(h), newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
+	for b.Loop() {
+		s, u, err := h.store.live(ids[rand.IntN(n)])
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.send(handler, http.StatusOK, refreshOrder(h, &s, u))
+	}
+	b.ReportMetric(held, "MB")
+}
+
+// fillSessions starts n sessions and returns their ids.
+func fillSessions(b *testing.B, s *store, n int, now time.Time) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		name := fmt.Sprintf("user-%06d", i/maxSessionsPerUser)
+		if i%maxSessionsPerUser == 0 {
+			hash := passwordHash{1, make([]byte, saltLen), make([]byte, hashLen)}
+			if _, err := s.appendAndApplyOne(&event{User: &userRecord{ID: name, Username: name, Role: "user", Hash: hash.String()}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		ids[i] = fmt.Sprintf("%022d", i)
+		started := session{ID: ids[i], User: name, Created: now.UnixMilli(), AccessTTL: 900_000, RefreshTTL: 604_800_000, Issued: now.UnixMilli()}
+		if _, err := s.appendAndApplyOne(&event{Start: &started}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return ids
+}
+
+// growJournal measures a start with a journal of n live sessions.
+func growJournal(b *testing.B, n int) {
+	path, log := filepath.Join(b.TempDir(), "journal"), slog.New(slog.DiscardHandler)
+	s, err := openStore(path, nil, log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	fillSessions(b, s, n, time.Now())
+	if err := s.close(); err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s = nil
+	before, held := liveMB(), 0.0
+	for b.Loop() {
+		opened, err := openStore(path, nil, log)
+		if err != nil || len(opened.sessions) != n {
+			b.Fatal(len(opened.sessions), err)
+		}
+		if held == 0 {
+			b.StopTimer()
+			held = liveMB() - before
+			b.StartTimer()
+		}
+		opened.close()
+	}
+	b.ReportMetric(held, "MB")
+	b.ReportMetric(float64(info.Size())/1e6, "file-MB")
+}
+
+// growClients measures refreshes on a folder by n clients at once: ns/op is the time between two answers.
+func growClients(b *testing.B, n int) {
+	h := newTestHub(b, "-dir", filepath.Join(b.TempDir(), "hub"))
+	handler := benchEdge(h)
+	ids := fillSessions(b, h.store, n, h.now())
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var clients sync.WaitGroup
+	b.ResetTimer()
+	for _, id := range ids {
+		clients.Go(func() {
+			r := newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
+			for left.Add(-1) >= 0 {
+				s, u, _ := h.store.live(id)
+				r.send(handler, http.StatusOK, refreshOrder(h, &s, u))
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// growFile measures a GET of a file of n bytes.
+func growFile(b *testing.B, n int) {
+	h := newTestHub(b, "-dir", filepath.Join(b.TempDir(), "hub"))
+	if err := os.WriteFile(filepath.Join(h.output.path, barrierFile.name()), make([]byte, n), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	handler, r := benchEdge(h), newBenchRequest(b, "GET", "/api/files/phase2/barrier")
+	before := liveMB()
+	r.send(handler, http.StatusOK, "")
+	r.writer.body = nil // is the benchmark's own
+	held := liveMB() - before
+	b.SetBytes(int64(n))
+	for b.Loop() {
+		r.send(handler, http.StatusOK, "")
+	}
+	b.ReportMetric(held, "MB")
+}
+
+// growNamespaces measures GET me in any of n namespaces, in each of which somebody has logged in.
+func growNamespaces(b *testing.B, n int) {
+	before := liveMB()
+	h := newTestLab(b)
+	handler := h.handler.(*labFront).plain
+	login := newBenchRequest(b, "POST", "/", "Content-Type", "application/json")
+	requests := make([]*benchRequest, n)
+	for i := range requests {
+		base := fmt.Sprintf("/ns/n%d/api/authentication/", i)
+		login.request.URL.Path = base + "login"
+		answer := login.send(handler, http.StatusOK, `{"username":"demo","password":"demo-password"}`)
+		requests[i] = newBenchRequest(b, "GET", base+"me", bearerOf(member(answer, "access_token"))...)
+	}
+	held := liveMB() - before
+	for b.Loop() {
+		requests[rand.IntN(n)].send(handler, http.StatusOK, "")
+	}
+	b.ReportMetric(held, "MB")
+}
+
+// refreshOrder is the body that refreshes s.
+func refreshOrder(h *testHub, s *session, u *user) string {
+	c := s.claims(refreshToken, u)
+	return `{"refresh_token":"` + string(h.signer.appendToken(nil, &c)) + `"}`
+}
+
+func liveMB() float64 { return float64(heapInUse()) / 1e6 }
