@@ -165,7 +165,7 @@ func writeBody(w http.ResponseWriter, status int, contentType []string, body []b
 }
 
 // countedBody is the longest body that net/http counts by itself. Left to it, Content-Length costs nothing; as a ninth
-// field it makes the header map grow, which took a tenth of the time of GET /api/authentication/me.
+// field it makes the header map grow, 760 bytes and five allocations where GET me has 620 and five without.
 const countedBody = 2048
 
 const maxBody = 64 << 10 // bytes of a JSON or form body

@@ -277,8 +277,8 @@ func (s *session) claims(k kind, u *user) claims {
 	return c
 }
 
-// writeSession answers with the current pair of s. The body is put together by hand, which takes a third of the time
-// that encoding/json takes: nothing in it needs an escape but the user record, and that is JSON already.
+// writeSession answers with the current pair of s. The body is put together by hand, since encoding/json took a
+// fourteenth of a refresh's CPU time: nothing in it needs an escape but the user record, and that is JSON already.
 func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *user) error {
 	access, refresh := s.claims(accessToken, u), s.claims(refreshToken, u)
 	b := make([]byte, 0, 1024)

@@ -118,7 +118,7 @@ type benchRequest struct {
 }
 
 func newBenchRequest(b *testing.B, method, path string, header ...string) *benchRequest {
-	r, err := http.NewRequest(method, "http://hub.test"+path, nil)
+	r, err := http.NewRequest(method, "http://127.0.0.1:8080"+path, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
