@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -157,31 +154,4 @@ func (w *benchWriter) Write(p []byte) (int, error) {
 	}
 	w.body = append(w.body, p...)
 	return len(p), nil
-}
-
-// BenchmarkOpenStore is a start with a journal of a thousand sessions, refreshed once each.
-func BenchmarkOpenStore(b *testing.B) {
-	path, seeds, log := filepath.Join(b.TempDir(), "journal"), []*user{{ID: "user-demo", Username: "demo"}}, slog.New(slog.DiscardHandler)
-	s, err := openStore(path, seeds, log)
-	if err != nil {
-		b.Fatal(err)
-	}
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for i := range 1_000 {
-		started := session{ID: fmt.Sprintf("%022d", i), User: "user-demo", Created: now.UnixMilli(), AccessTTL: 900_000, RefreshTTL: 604_800_000, Issued: now.UnixMilli()}
-		for _, e := range []event{{Start: &started}, {Rotate: &rotation{started.ID, 1, now.UnixMilli()}}} {
-			if _, err := s.appendAndApplyOne(&e); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	s.close()
-	b.ReportAllocs()
-	for b.Loop() {
-		s, err := openStore(path, seeds, log)
-		if err != nil || len(s.sessions) != 1_000 {
-			b.Fatal(len(s.sessions), err)
-		}
-		s.close()
-	}
 }
