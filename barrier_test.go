@@ -435,12 +435,7 @@ func TestEmbeddedReadings(t *testing.T) {
 func TestEstuaryReadings(t *testing.T) {
 	t.Parallel()
 	in, err := os.ReadFile("../shared/data/nerrs_2013.csv")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skipf("the estuary readings are not on this machine: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require(t, err == nil, "readings of shared/data")
 	got := computed(t, string(in), hourly)
 	s := got.Impact.Screening
 	if s.Rows != 43414 || s.Accepted != 42353 || s.Rejected.Saturated != 1061 || len(got.Alerts.Alerts) != 54 {

@@ -306,12 +306,8 @@ func TestAFailedRunTellsOfAllItsInput(t *testing.T) {
 func TestRealReadings(t *testing.T) {
 	t.Parallel()
 	const file = "../shared/data/nerrs_2013.csv"
-	if _, err := os.Stat(file); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("the readings of shared/data are not here")
-	}
+	_, err := os.Stat(file)
+	require(t, err == nil, "readings of shared/data")
 	h := newTestHub(t, "-ephemeral", "-readings", file)
 	rec := h.post(runPath, nil).want(200).json()
 	if got := fmt.Sprint(rec["screening"].(map[string]any)["rows"], rec["screening"].(map[string]any)["rejected"]); got != "43414 map[malformed:0 out_of_order:0 saturated:1061]" {
