@@ -37,7 +37,7 @@ Flags:
   -base-url URL        address that clients know the hub by (the one it listens on)
   -lab                 offer the lab for tests: namespaces, clock, faults, request record, report under /lab and /ns
   -run                 produce the three files before the hub is announced
-  -ready-file FILE     write the base URL to FILE, by atomic rename, once the hub listens
+  -ready-file FILE     write the base URL to FILE, by atomic rename, once the hub listens; gone when it stops
   -exit-with-stdin     stop when standard input ends
   -log FORMAT          text, json or off (text)
 
@@ -92,7 +92,7 @@ func parseFlags(args []string) (*options, error) {
 	f.StringVar(&o.readyFile, "ready-file", "", "")
 	f.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "")
 	f.StringVar(&o.logFormat, "log", "text", "")
-	f.StringVar(&o.check, "check", "", "")
+	f.Func("check", "", func(base string) error { o.check = base; return checkAddress(base) })
 	f.BoolVar(&o.tour, "tour", false, "")
 	f.BoolVar(&o.version, "version", false, "")
 	if err := f.Parse(args); err != nil {
@@ -159,9 +159,20 @@ func (o *options) checkFlags() error {
 		return fmt.Errorf("AUTHHUB_SECRET: must be at least %d bytes", minSecret)
 	}
 	o.baseURL = strings.TrimRight(o.baseURL, "/")
-	u, err := url.Parse(o.baseURL)
-	if o.baseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
-		return fmt.Errorf("-base-url: %q is not an http or https address", o.baseURL)
+	if o.baseURL == "" {
+		return nil
+	}
+	if err := checkAddress(o.baseURL); err != nil {
+		return fmt.Errorf("-base-url: %w", err)
+	}
+	return nil
+}
+
+// checkAddress says what keeps base from being the address of a hub.
+func checkAddress(base string) error {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%q is not an http or https address", base)
 	}
 	return nil
 }

@@ -138,6 +138,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	if err := o.announce(stdout, stderr, log, bound); err != nil {
 		return err
 	}
+	defer o.removeReady()
 
 	select {
 	case err := <-ended:
@@ -313,8 +314,14 @@ func (h *Hub) logRun(r *run, err error) {
 	}
 }
 
-// announce tells the world that the hub listens: one line on stdout, the same in the ready file, and a welcome.
+// announce tells the world that the hub listens: the ready file, a welcome, and the one line on stdout, after which
+// both of the others are there.
 func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *net.TCPAddr) error {
+	if o.readyFile != "" {
+		if err := replaceFile(o.readyFile, []byte(o.baseURL+"\n"), 0o644); err != nil {
+			return fmt.Errorf("-ready-file: %w", err)
+		}
+	}
 	demo := o.users == ""
 	if o.logFormat == "text" {
 		fmt.Fprint(stderr, o.welcome(demo))
@@ -323,10 +330,14 @@ func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *ne
 		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
 	}
 	fmt.Fprintln(stdout, o.baseURL)
-	if o.readyFile == "" {
-		return nil
+	return nil
+}
+
+// removeReady takes the ready file away with the hub, unless a later hub has written it since.
+func (o *options) removeReady() {
+	if stands, err := os.ReadFile(o.readyFile); err == nil && string(stands) == o.baseURL+"\n" {
+		os.Remove(o.readyFile)
 	}
-	return replaceFile(o.readyFile, []byte(o.baseURL+"\n"), 0o644)
 }
 
 func (o *options) welcome(demo bool) string {
@@ -353,7 +364,7 @@ func checkHealth(ctx context.Context, base string) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/healthz", nil)
 	if err != nil {
-		return misuse(fmt.Errorf("-check: %w", err))
+		return err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

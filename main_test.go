@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -285,6 +286,19 @@ func (p *process) call(t *testing.T, want int, method, path, contentType, body, 
 	return (&answer{t, resp.StatusCode, resp.Header, data}).want(want)
 }
 
+func TestReadyFile(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "ready", "what an earlier hub wrote")
+	hub := startProcess(t, "-ephemeral", "-log", "off", "-ready-file", file)
+	if got := readFile(t, file); got != hub.base+"\n" {
+		t.Errorf("%q after the line on stdout, which says %s", got, hub.base)
+	}
+	hub.stop()
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a hub that is gone is still ready: %v", err)
+	}
+}
+
 // TestStory is the newcomer's story, from the start of the process to a restart that has forgotten nothing.
 func TestStory(t *testing.T) {
 	t.Parallel()
@@ -376,13 +390,16 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"short secret", "-dir " + short, 1, "", "32 bytes"},
 		{"no users", "-ephemeral -users " + missing, 1, "", "missing"},
 		{"run without readings", "-ephemeral -run -log off -readings " + missing, 1, "", "can't be opened"},
+		{"check of nothing", "-check=", 2, "", "http"},
+		{"check of no address", "-check 127.0.0.1:8080", 2, "", "127.0.0.1:8080"},
+		{"ready file in no folder", "-ephemeral -log off -ready-file " + missing, 1, "", "-ready-file"},
 		{"unhealthy", "-check http://127.0.0.1:1", 1, "", "127.0.0.1:1"},
 		{"healthy", "-check " + holder.base, 0, "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(row.args)
-			if !strings.Contains(row.args, "-addr") && args[0] != "-check" {
+			if !strings.Contains(row.args, "-addr") && !strings.HasPrefix(args[0], "-check") {
 				args = append([]string{"-addr", "127.0.0.1:0"}, args...)
 			}
 			var stdout, stderr bytes.Buffer
