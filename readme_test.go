@@ -14,55 +14,44 @@ import (
 	"time"
 )
 
-// TestReadme types what the README's console blocks show into a shell, in a clean copy of the project, and holds
-// what comes back against what the README prints there; … stands for what differs each time. It uses port 8080,
+// TestReadme pastes the README's sh blocks into a shell, in a clean copy of the project, and holds what comes back
+// against the text blocks behind them; … stands for what differs each time. It uses port 8080,
 // so it runs in CI only, or where AUTHHUB_README is set.
 func TestReadme(t *testing.T) {
 	if os.Getenv("CI") == "" && os.Getenv("AUTHHUB_README") == "" {
 		t.Skip("needs port 8080; set AUTHHUB_README=1 to run it")
 	}
-	blocks := consoleBlocks(readFile(t, "README.md"))
-	if len(blocks) < 5 {
-		t.Fatalf("only %d console blocks", len(blocks))
+	blocks := shellBlocks(readFile(t, "README.md"))
+	if len(blocks) < 20 {
+		t.Fatalf("only %d sh blocks", len(blocks))
 	}
 	r := &reader{t: t, dir: cleanCopy(t)}
 	r.shell = r.start("bash")
 	defer r.stopHub()
-	for _, block := range blocks {
-		for _, c := range block {
-			if strings.Contains(c.output, " is ready at ") {
-				r.startHub(c)
-			} else {
-				r.typeIn(c)
-			}
+	for _, b := range blocks {
+		if strings.Contains(b.output, " is ready at ") {
+			r.startHub(b)
+		} else {
+			r.paste(b)
 		}
 	}
 }
 
-// command is one command of a console block and the output that the README shows for it.
-type command struct{ line, output string }
+// block is what the README has a reader type, and the output that it shows for it.
+type block struct{ typed, output string }
 
-// consoleBlocks returns the commands of each ```console block: "$ " begins one, "> " goes on with it.
-func consoleBlocks(text string) (blocks [][]command) {
-	for _, fence := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(text, -1) {
-		var block []command
-		for line := range strings.Lines(fence[1]) {
-			if typed, ok := strings.CutPrefix(line, "$ "); ok {
-				block = append(block, command{line: typed})
-			} else if more, ok := strings.CutPrefix(line, "> "); ok && len(block) > 0 {
-				block[len(block)-1].line += more
-			} else if len(block) > 0 {
-				block[len(block)-1].output += line
-			}
-		}
-		blocks = append(blocks, block)
+// shellBlocks returns the ```sh blocks, each with the ```text block that follows it at once, if one does.
+func shellBlocks(text string) (blocks []block) {
+	fences := regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
+	for _, fence := range fences.FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, block{fence[1], fence[2]})
 	}
 	return blocks
 }
 
 // matches reports whether got is what the README shows.
-func (c command) matches(got string) bool {
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(c.output)), "…", ".*?")
+func (b block) matches(got string) bool {
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(b.output)), "…", ".*?")
 	return regexp.MustCompile(`(?s)^\s*` + pattern + `\s*$`).MatchString(got)
 }
 
@@ -135,20 +124,20 @@ func (r *reader) start(name string, args ...string) *terminal {
 	return term
 }
 
-// typeIn runs one command in the shell and compares its output.
-func (r *reader) typeIn(c command) {
+// paste runs a block in the shell and compares its output.
+func (r *reader) paste(b block) {
 	r.t.Helper()
 	const mark = "end of the command's output"
-	fmt.Fprintf(r.shell.stdin, "%s\necho %q $?\n", c.line, mark)
+	fmt.Fprintf(r.shell.stdin, "%s\necho %q $?\n", b.typed, mark)
 	got, last := r.collect(r.shell, func(_, line string) bool { return strings.Contains(line, mark) })
 	before, _, _ := strings.Cut(last, mark)
-	if got += before; !c.matches(got) {
-		r.t.Errorf("$ %sprints\n%s\nthe README says\n%s", c.line, got, c.output)
+	if got += before; !b.matches(got) {
+		r.t.Errorf("%sprints\n%s\nthe README says\n%s", b.typed, got, b.output)
 	}
 }
 
 // startHub runs a hub in its own terminal, in the place of the one before.
-func (r *reader) startHub(c command) {
+func (r *reader) startHub(b block) {
 	r.t.Helper()
 	r.stopHub()
 	// Built first: go run does not pass an interrupt's exit status on, nor die with its child.
@@ -157,11 +146,11 @@ func (r *reader) startHub(c command) {
 	if out, err := build.CombinedOutput(); err != nil {
 		r.t.Fatalf("%v: %s", err, out)
 	}
-	line := strings.Replace(strings.TrimSpace(c.line), "go run .", "./authhub", 1)
+	line := strings.Replace(strings.TrimSpace(b.typed), "go run .", "./authhub", 1)
 	r.hub = r.start("bash", "-c", "exec "+line)
-	got, _ := r.collect(r.hub, func(sofar, _ string) bool { return c.matches(sofar) })
-	if !c.matches(got) {
-		r.t.Fatalf("$ %sprints\n%s\nthe README says\n%s", c.line, got, c.output)
+	got, _ := r.collect(r.hub, func(sofar, _ string) bool { return b.matches(sofar) })
+	if !b.matches(got) {
+		r.t.Fatalf("%sprints\n%s\nthe README says\n%s", b.typed, got, b.output)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -161,6 +162,11 @@ func readParameters(query url.Values) (parameters, error) {
 				f.fault(name, "must be a duration such as 1h, 15m or 1h30m")
 			}
 			*value = d
+		}
+	}
+	for name := range query {
+		if !slices.Contains([]string{"low", "high", "interval", "max_gap"}, name) {
+			f.fault(name, "is no parameter of a run; there are low, high, interval and max_gap") // a run with the defaults would pass for what was meant
 		}
 	}
 	limit("low", &p.Low)

@@ -93,7 +93,7 @@ func (t *tour) play() error {
 	t.want(dead.text("code") == "token_revoked", "the token of an ended session is not token_revoked")
 
 	if t.err == nil {
-		fmt.Fprintf(t.out, "\n%d answers, each as it has to be.\n", t.step)
+		fmt.Fprintf(t.out, "\nAll %d answers are as expected.\n", t.step)
 	}
 	return t.err
 }

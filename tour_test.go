@@ -25,7 +25,7 @@ func TestTourOfItsOwnHub(t *testing.T) {
 		if status != 0 || complaint != "" {
 			t.Fatalf("%v: exit %d: %s\n%s", flags, status, complaint, out)
 		}
-		for _, want := range []string{"POST /api/authentication/login", "→ 200 OK", "→ 204 No Content", "token_revoked", "alertesph.json", "12 answers, each as it has to be."} {
+		for _, want := range []string{"POST /api/authentication/login", "→ 200 OK", "→ 204 No Content", "token_revoked", "alertesph.json", "All 12 answers are as expected."} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%v: no %q in\n%s", flags, want, out)
 			}
