@@ -120,6 +120,7 @@ var sentinels = []struct {
 	{errDiskFull, 507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then."},
 	{errStoreFailed, 503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on."},
 	{errBusy, 503, "busy", "The hub has as much work waiting as it takes on. Try again."},
+	{errReplaced, 503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains."},
 }
 
 // writeError answers with the problem of e.
@@ -355,7 +356,8 @@ func (f *form) err() error {
 	return invalid(f.faults...)
 }
 
-// clientGone reports whether err only says that nobody waits for the answer any more.
-func clientGone(r *http.Request, err error) bool {
-	return r.Context().Err() != nil && errors.Is(err, context.Cause(r.Context()))
+// givenUp reports whether err only says that the request has been given up, by its client or by the lab.
+func givenUp(r *http.Request, err error) bool {
+	ended := r.Context().Err()
+	return ended != nil && (errors.Is(err, ended) || errors.Is(err, context.Cause(r.Context())))
 }

@@ -6,6 +6,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"iter"
 	"log/slog"
@@ -165,8 +167,11 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answerError is the one place where an error becomes an answer.
 func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
-	if clientGone(r, err) {
+	if givenUp(r, err) {
 		err = errBusy // most likely nobody listens; who does must not take an empty 200 for success
+		if cause := context.Cause(r.Context()); errors.Is(cause, errReplaced) {
+			err = cause
+		}
 	}
 	e := answerFor(err)
 	switch e.Code {

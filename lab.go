@@ -54,6 +54,9 @@ type bench struct {
 	faults   faultQueue
 	requests requestLog
 	changing sync.Mutex // held by reset and snapshot, so that each is whole
+
+	arrivals sync.Mutex // held while a request arrives, and while the state is replaced, so that it meets the one or the other
+	underWay map[*seenRequest]context.CancelCauseFunc
 }
 
 // newLab takes hub over as the root: from now on its clock is the lab's.

@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -134,11 +135,14 @@ func (f *fault) takeLocked() *encounter {
 func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	control := http.NewResponseController(answer.ResponseWriter)
 	control.SetReadDeadline(time.Time{}) // the body may come after the wait, which is not the client's doing
-	if !e.wait(b, r.Context()) {
-		return true
-	}
+	stays := e.wait(b, r.Context())
 	control.SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
 	switch {
+	case errors.Is(context.Cause(r.Context()), errReplaced):
+		writeError(answer, answerFor(errReplaced))
+		return true
+	case !stays:
+		return true
 	case e.Drop == "before":
 		answer.abort()
 	case e.Status != 0:

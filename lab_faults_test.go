@@ -284,7 +284,6 @@ func TestDelayEndsWithItsFaultAndWithTheHub(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *testHub){
 		"fault deleted":     func(h *testHub) { h.do("DELETE", "/ns/a/lab/faults/f1", nil).want(204) },
-		"reset":             func(h *testHub) { h.post("/ns/a/lab/reset", nil).want(204) },
 		"namespace deleted": func(h *testHub) { h.do("DELETE", "/ns/a", nil).want(204) },
 		"hub stopped":       func(h *testHub) { h.handler.(*labFront).lab.close() },
 	} {

@@ -96,9 +96,14 @@ func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replace puts a state in the place of the one there is, under b.changing: users and sessions last, so that nobody
-// meets them at the wrong time. A request under way may still fall between; what it does to the record is forgotten.
+// replace puts a state in the place of the one there is, under b.changing. Requests under way are given up with
+// errReplaced: they change nothing from now on (store.appendAndApply), and are in no record.
 func (b *bench) replace(ctx context.Context, s *state) error {
+	b.arrivals.Lock()
+	defer b.arrivals.Unlock()
+	for _, giveUp := range b.underWay {
+		giveUp(errReplaced)
+	}
 	b.faults.remove("")
 	old := b.hub.Load()
 	b.hub.Store(old.renewed())

@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -406,4 +410,61 @@ func TestResetEndsARun(t *testing.T) {
 	h.get("/api/run-ph-barrier-phase2").want(404, "no_run")
 	h.get("/api/files/phase2/impact").want(404, "file_unavailable")
 	h.post("/api/run-ph-barrier-phase2", nil).want(200)
+}
+
+// Whoever came before a reset does nothing after it, wherever the two meet.
+func TestResetRefusesWhoIsUnderWay(t *testing.T) {
+	t.Parallel()
+	snapshot := func(h *testHub) *answer {
+		return h.do("PUT", "/lab/snapshot", string(h.get("/lab/snapshot").body), "Content-Type", "application/json")
+	}
+	for name, tt := range map[string]struct {
+		order object
+		put   func(h *testHub) *answer
+	}{
+		"delayed":             {object{"operation": "login", "delay": "1m"}, func(h *testHub) *answer { return h.post("/lab/reset", nil) }},
+		"held":                {object{"operation": "login", "hold": 2}, func(h *testHub) *answer { return h.post("/lab/reset", nil) }},
+		"before an answer":    {object{"operation": "login", "delay": "1m", "status": 200}, func(h *testHub) *answer { return h.post("/lab/reset", nil) }},
+		"delayed, snapshot":   {object{"operation": "login", "delay": "1m"}, snapshot},
+		"held, on a snapshot": {object{"operation": "login", "hold": 2}, snapshot},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newTestLab(t)
+				h.fault(tt.order)
+				late := make(chan *answer)
+				go func() {
+					late <- h.post("/api/authentication/login", object{"username": "demo", "password": "demo-password"})
+				}()
+				synctest.Wait()
+				start := time.Now()
+				tt.put(h).want(204)
+				got := (<-late).want(503, "busy")
+				if !strings.Contains(got.str("detail"), "reset") || time.Since(start) != 0 {
+					t.Errorf("%s, after %v", got.body, time.Since(start))
+				}
+				if len(h.sessions()) != 0 || len(h.requests()) != 0 {
+					t.Errorf("the new state has %v and %v", h.sessions(), h.requests())
+				}
+			})
+		})
+	}
+}
+
+func TestResetRefusesAnOldHubsChanges(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"-dir", t.TempDir()}} {
+		h := newTestLab(t, flags...)
+		b := h.lab(t, "")
+		r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
+		hub, served, _, leave := b.arrive(r, &seenRequest{operation: "login"}, "")
+		h.post("/lab/reset", nil).want(204)
+		owner := hub.store.userNamed("demo")
+		err := hub.store.startSession(served.Context(), hub.newSession(owner, hub.now(), time.Minute, time.Minute))
+		leave()
+		if !errors.Is(err, errReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
+			t.Errorf("%v, %d sessions, %d under way", err, len(h.sessions()), len(b.underWay))
+		}
+	}
 }

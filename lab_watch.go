@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"hash/maphash"
@@ -40,38 +41,58 @@ func operationAt(path string) string {
 
 // serveHub serves a hub operation, with whatever fault meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
-	hub := b.hub.Load()
 	operation := operationAt(r.URL.Path)
 	if operation == "" {
-		hub.ServeHTTP(w, r)
+		b.hub.Load().ServeHTTP(w, r)
 		return
 	}
 
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
-	seen := &seenRequest{operation: operation, method: r.Method, path: r.URL.Path, at: hub.now(), real: time.Now(),
+	seen := &seenRequest{operation: operation, method: r.Method, path: r.URL.Path, at: b.clock.now(), real: time.Now(),
 		identity: b.identify(r), inAddress: tokenInAddress(r), everywhere: everywhere}
 	if operation == "other" {
 		seen.path = loggedPath(r) // no route, so there may be anything in it
 	}
 	token := presentedToken(w, r, operation)
-	hub.inspect(seen, token)
-	f := b.faults.take(operation, seen.session)
-	if f != nil {
-		seen.fault = f.id
-	}
-	b.requests.begin(seen)
+	hub, served, f, leave := b.arrive(r, seen, token)
+	defer leave()
 	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register", limit: -1}
 	defer b.note(hub, seen, answer)
 
 	if f != nil {
-		if f.disturb(b, answer, r) {
+		if f.disturb(b, answer, served) {
 			return
 		}
 		b.requests.update(func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
 	}
-	hub.ServeHTTP(answer, r)
+	hub.ServeHTTP(answer, served)
+	r.Pattern = served.Pattern
 	if answer.cut || answer.hide {
 		answer.abort()
+	}
+}
+
+// arrive notes a request and returns the hub and the fault that it meets, and the request that ends with the state of
+// that hub. leave is to be called when it is done.
+func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *Hub, served *http.Request, met *encounter, leave func()) {
+	b.arrivals.Lock()
+	defer b.arrivals.Unlock()
+	hub = b.hub.Load()
+	hub.inspect(seen, token)
+	if met = b.faults.take(seen.operation, seen.session); met != nil {
+		seen.fault = met.id
+	}
+	b.requests.begin(seen)
+	ctx, giveUp := context.WithCancelCause(r.Context())
+	if b.underWay == nil {
+		b.underWay = make(map[*seenRequest]context.CancelCauseFunc)
+	}
+	b.underWay[seen] = giveUp
+	return hub, r.WithContext(ctx), met, func() {
+		b.arrivals.Lock()
+		defer b.arrivals.Unlock()
+		delete(b.underWay, seen)
+		giveUp(nil)
 	}
 }
 

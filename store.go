@@ -34,6 +34,7 @@ var (
 	errStoreFailed   = errors.New("the store has failed")
 	errDiskFull      = errors.New("disk full")
 	errBusy          = errors.New("too much work waiting")
+	errReplaced      = errors.New("state replaced") // the cause with which the lab cancels who came before it
 )
 
 const (
@@ -254,7 +255,7 @@ func (s *store) find(index map[string]*user, key string) *user {
 
 // change runs one verb: decide checks the rules under the mutex and says what is to happen.
 func (s *store) change(ctx context.Context, decide func() (event, error)) error {
-	written, err := s.appendAndApply(decide)
+	written, err := s.appendAndApply(ctx, decide)
 	if err != nil {
 		return err
 	}
@@ -276,13 +277,16 @@ func settled(ctx context.Context, written *commit) error {
 	return err
 }
 
-// appendAndApply returns what to wait for; nil when there is nothing to wait for.
-func (s *store) appendAndApply(decide func() (event, error)) (*commit, error) {
+// appendAndApply returns what to wait for; nil when there is nothing to wait for. errReplaced if that is why ctx ended.
+func (s *store) appendAndApply(ctx context.Context, decide func() (event, error)) (*commit, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := context.Cause(ctx); errors.Is(err, errReplaced) {
+		return nil, err
+	}
 	r, err := decide()
 	if err != nil || r.empty() {
 		return nil, err
