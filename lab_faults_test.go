@@ -135,6 +135,7 @@ func TestFaultsMeetTheirRequests(t *testing.T) {
 	}
 	h.get("/healthz").want(200)
 	h.get("/").want(200)
+	h.get("/authentication/me").want(404, "not_found")
 	if left := h.left(id); left != nil {
 		t.Errorf("left %v", left)
 	}

@@ -232,7 +232,9 @@ func TestReport(t *testing.T) {
 			h.get("/api/authentication/me?access_token=" + p.access).want(401)
 			h.get("/api/files/phase2?x=" + p.access).want(200)
 			h.get("/api/files/" + p.access).want(404)
-		}, "token_in_address[2]\ntoken_in_address[3]\ntoken_in_address[4]"},
+			h.get("/?access_token=" + p.access)
+			h.get("/" + p.access).want(404)
+		}, "token_in_address[2]\ntoken_in_address[3]\ntoken_in_address[4]\ntoken_in_address[5]\ntoken_in_address[6]"},
 		{"a query without a token", func(t *testing.T, h *testHub, p pair) {
 			h.get("/api/files/phase2?x=1.2.3&y=eyJ&page=token").want(200)
 		}, ""},

@@ -32,6 +32,11 @@ func TestRequestRecord(t *testing.T) {
 	h.get("/api/nothing").want(404)
 	h.get("/healthz").want(200)
 	h.get("/lab").want(200)
+	h.get("/").want(200)
+	h.get("/web/style.css")
+	h.get("/openapi.json").want(200)
+	h.post("/authentication/login", object{"username": "demo"}).want(404) // a wrong base address
+	h.get("/?access_token=" + next.access)
 
 	var lines []string
 	var newcomer string
@@ -58,7 +63,9 @@ func TestRequestRecord(t *testing.T) {
 10 login GET 405 method_not_allowed - - -
 11 file GET 404 file_unavailable - - -
 12 run POST 200 - - - -
-13 other GET 404 not_found - - -`, "N", newcomer)
+13 other GET 404 not_found - - -
+14 other POST 404 not_found - - -
+15 other GET 200 - - - -`, "N", newcomer)
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -68,14 +75,14 @@ func TestRequestRecord(t *testing.T) {
 		t.Error(first)
 	}
 	for filter, n := range map[string]int{"?operation=me": 5, "?user=demo": 6, "?user=user-demo": 6, "?user=NEWCOMER": 1, "?session=" + sid: 6,
-		"?status=401": 5, "?after=11": 2, "?operation=me&status=200": 1, "?user=nobody": 0} {
+		"?status=401": 5, "?after=11": 4, "?operation=other": 3, "?operation=me&status=200": 1, "?user=nobody": 0} {
 		if got := len(h.requests(filter)); got != n {
 			t.Errorf("%s: %d requests, want %d", filter, got, n)
 		}
 	}
 	h.do("DELETE", "/lab/requests", nil).want(204)
 	h.get("/api").want(200)
-	if got := h.requests(); len(got) != 1 || got[0]["seq"] != 14.0 {
+	if got := h.requests(); len(got) != 1 || got[0]["seq"] != 16.0 {
 		t.Error(got)
 	}
 }

@@ -16,16 +16,23 @@ import (
 	"time"
 )
 
-// operations are what faults and filters may name. What else lies under /api is "other".
+// operations are what faults and filters may name. Whatever else a client sends is "other".
 var operations = []string{"register", "login", "me", "refresh", "logout", "listing", "file", "run", "other"}
 
-// operationAt returns the operation of a path, whatever the method: a login sent with GET is still meant as one. It is
-// "" for what the lab passes by: the page, health, whatever is not under /api.
-func operationAt(path string) string {
+// operationAt returns the operation of a request, whatever the method: a login sent with GET is still meant as one. It
+// is "" for what the lab passes by: health, and what a browser asks for to show the page.
+func operationAt(r *http.Request) string {
+	path := r.URL.Path
 	if last, ok := strings.CutPrefix(path, "/api/authentication/"); ok && slices.Contains(operations[:5], last) {
 		return last
 	}
 	switch path {
+	case "/":
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery == "" {
+			return ""
+		}
+	case "/healthz", "/openapi.json":
+		return ""
 	case "/api/files/phase2":
 		return "listing"
 	case barrierFile.endpoint(), impactFile.endpoint(), alertsFile.endpoint():
@@ -33,15 +40,15 @@ func operationAt(path string) string {
 	case "/api/run-ph-barrier-phase2":
 		return "run"
 	}
-	if path == "/api" || strings.HasPrefix(path, "/api/") {
-		return "other"
+	if strings.HasPrefix(path, "/web/") {
+		return ""
 	}
-	return ""
+	return "other"
 }
 
 // serveHub serves a hub operation, with whatever fault meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
-	operation := operationAt(r.URL.Path)
+	operation := operationAt(r)
 	if operation == "" {
 		b.hub.Load().ServeHTTP(w, r)
 		return
@@ -79,7 +86,10 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *H
 	defer b.arrivals.Unlock()
 	hub = b.hub.Load()
 	hub.inspect(seen, token)
-	if met = b.faults.take(seen.operation, seen.session); met != nil {
+	if r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {
+		met = b.faults.take(seen.operation, seen.session)
+	}
+	if met != nil {
 		seen.fault = met.id
 	}
 	b.requests.begin(seen)
