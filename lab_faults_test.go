@@ -409,3 +409,33 @@ func TestFaultsShowWhatWasOrdered(t *testing.T) {
 		t.Errorf("%s", list)
 	}
 }
+
+// A client is to see from the length that something is missing, however short the answer and whoever gives it.
+func TestTruncatedAnswersKeepTheirLength(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	base := h.serve()
+	for _, tt := range []struct {
+		order object
+		body  string // all of it; "" for the hub's own
+	}{
+		{object{"truncate": 10}, ""},
+		{object{"truncate": 0}, ""},
+	} {
+		tt.order["operation"] = "listing"
+		whole := tt.body
+		if whole == "" {
+			whole = string(h.get("/api/files/phase2").want(200).body)
+		}
+		h.fault(tt.order)
+		answer, err := http.Get(base + "/api/files/phase2")
+		if err != nil {
+			t.Fatal(tt.order, err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if !errors.Is(err, io.ErrUnexpectedEOF) || answer.ContentLength != int64(len(whole)) || string(body) != whole[:tt.order["truncate"].(int)] {
+			t.Errorf("%v: %v, %q of %d bytes", tt.order, err, body, answer.ContentLength)
+		}
+	}
+}

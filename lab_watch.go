@@ -74,9 +74,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 	hub.ServeHTTP(answer, served)
 	r.Pattern = served.Pattern
-	if answer.cut || answer.hide {
-		answer.abort()
-	}
+	answer.finish()
 }
 
 // arrive notes a request and returns the hub and the fault that it meets, and the request that ends with the state of
@@ -274,6 +272,7 @@ type tap struct {
 	status  int
 	kept    []byte
 	passed  int
+	pending bool // the header is still to pass
 	cut     bool // something did not pass
 	dropped bool // the connection is being cut
 }
@@ -282,8 +281,21 @@ func (t *tap) WriteHeader(status int) {
 	if t.status == 0 && status >= 200 {
 		t.status = status
 	}
-	if !t.hide {
+	t.pending = t.limit >= 0 && t.Header()["Content-Length"] == nil && status >= 200
+	if !t.hide && !t.pending {
 		t.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// passHeader passes the header of an answer that is being cut. Its body comes in one piece where it has no length yet
+// (writeBody): the client has to know how much that is.
+func (t *tap) passHeader(body []byte) {
+	if t.pending {
+		t.pending = false
+		if len(body) > 0 {
+			t.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+		}
+		t.ResponseWriter.WriteHeader(t.status)
 	}
 }
 
@@ -298,6 +310,7 @@ func (t *tap) Write(b []byte) (int, error) {
 	if t.hide {
 		return len(b), nil
 	}
+	t.passHeader(b)
 	if t.limit < 0 || t.passed+len(b) <= t.limit {
 		t.passed += len(b)
 		return t.ResponseWriter.Write(b)
@@ -306,6 +319,14 @@ func (t *tap) Write(b []byte) (int, error) {
 	_, err := t.ResponseWriter.Write(b[:t.limit-t.passed])
 	t.passed = t.limit
 	return len(b), err
+}
+
+// finish ends an answer, and the connection with it if something did not pass.
+func (t *tap) finish() {
+	t.passHeader(nil)
+	if t.cut || t.hide {
+		t.abort()
+	}
 }
 
 // abort cuts the connection behind what has passed.
