@@ -80,15 +80,17 @@ func (f *fault) readOutcome(in *form) {
 	f.readAnswer(in)
 
 	var outcomes []string
-	for _, name := range []string{"status", "drop", "truncate", "malformed"} {
+	for _, name := range []string{"status", "drop", "malformed"} {
 		if in.has(name) {
 			outcomes = append(outcomes, name)
 		}
 	}
 	switch {
-	case len(outcomes) > 1:
+	case len(outcomes) > 1: // two answers, or one and none
 		in.fault(outcomes[1], "can't be combined with "+outcomes[0])
-	case len(outcomes) == 0 && !in.has("delay") && !in.has("hold"):
+	case in.has("truncate") && in.has("drop"):
+		in.fault("truncate", "can't be combined with drop, which lets nothing through")
+	case len(outcomes) == 0 && !in.has("truncate") && !in.has("delay") && !in.has("hold"):
 		in.fault("status", "is missing: give at least one of delay, hold, status, drop, truncate, malformed")
 	}
 }

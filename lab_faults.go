@@ -1,8 +1,8 @@
 // Faults: what goes wrong, on demand, at the edge of an operation: before it, or after its work is committed.
 //
 // Faults stand in a queue. A request is taken by the first one that matches it and is not spent; a fault that still
-// skips counts the request and leaves it to the next one. What a fault does comes in this order: delay, hold, and
-// then at most one outcome. Waiting is real time, and ends when the client leaves, the fault is deleted or the hub
+// skips counts the request and leaves it to the next one. What a fault does comes in this order: delay, hold, then
+// at most one outcome, the answer of which may be cut. Waiting is real time, and ends when the client leaves, the fault is deleted or the hub
 // stops.
 
 package main
@@ -136,6 +136,9 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	control := http.NewResponseController(answer.ResponseWriter)
 	control.SetReadDeadline(time.Time{}) // the body may come after the wait, which is not the client's doing
 	stays := e.wait(b, r.Context())
+	if stays && e.Truncate != nil {
+		answer.limit = *e.Truncate
+	}
 	control.SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
 	switch {
 	case errors.Is(context.Cause(r.Context()), errReplaced):
@@ -155,8 +158,6 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 		return true
 	case e.Drop == "after":
 		answer.hide = true
-	case e.Truncate != nil:
-		answer.limit = *e.Truncate
 	}
 	return false
 }

@@ -44,7 +44,9 @@ func TestFaultsAreChecked(t *testing.T) {
 		`{"operation":"me","status":503,"times":-1}`:                          "times",
 		`{"operation":"me","status":503,"skip":0.5}`:                          "skip",
 		`{"operation":"me","status":503,"drop":"after"}`:                      "drop",
-		`{"operation":"me","truncate":1,"malformed":true}`:                    "malformed",
+		`{"operation":"me","status":503,"malformed":true}`:                    "malformed",
+		`{"operation":"me","drop":"before","malformed":true}`:                 "malformed",
+		`{"operation":"me","drop":"after","truncate":1}`:                      "truncate",
 		`{"operation":"me","malformed":false}`:                                "malformed",
 		`{"operation":"me","drop":"during"}`:                                  "drop",
 		`{"operation":"me","truncate":-1}`:                                    "truncate",
@@ -421,6 +423,8 @@ func TestTruncatedAnswersKeepTheirLength(t *testing.T) {
 	}{
 		{object{"truncate": 10}, ""},
 		{object{"truncate": 0}, ""},
+		{object{"truncate": 4, "status": 502, "body": "<h1>Bad gateway</h1>"}, "<h1>Bad gateway</h1>"},
+		{object{"truncate": 3, "malformed": true, "delay": "1ms"}, `{"access_token":"eyJ`},
 	} {
 		tt.order["operation"] = "listing"
 		whole := tt.body

@@ -68,6 +68,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 
 	if f != nil {
 		if f.disturb(b, answer, served) {
+			answer.finish()
 			return
 		}
 		b.requests.update(func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
