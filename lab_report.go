@@ -43,14 +43,18 @@ func (b *bench) showReport(w http.ResponseWriter, _ *http.Request) error {
 	}{findings, len(all), overwritten})
 }
 
-// judge returns what all rules find, in the order of the requests.
+// judge returns what all rules find, in the order of the requests. What a client does with a token is not judged where
+// the token was ordered: it had neither the other one of the pair nor the life of a session.
 func judge(all []*seenRequest) []finding {
 	findings := []finding{}
-	for _, rule := range []func([]*seenRequest) []finding{
-		twoRefreshes, spentRefreshToken, tokenAfterLogout, wrongTokenType, refreshWithoutNeed, repeatedFailure,
-		retryAfterIgnored, tokenInTheAddress, noRefreshAfterExpiry,
-	} {
+	for _, rule := range []func([]*seenRequest) []finding{repeatedFailure, retryAfterIgnored, tokenInTheAddress} {
 		findings = append(findings, rule(all)...)
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(r *seenRequest) bool { return strings.HasPrefix(r.session, orderedPrefix) })
+	for _, rule := range []func([]*seenRequest) []finding{
+		twoRefreshes, spentRefreshToken, tokenAfterLogout, wrongTokenType, refreshWithoutNeed, noRefreshAfterExpiry,
+	} {
+		findings = append(findings, rule(own)...)
 	}
 	slices.SortFunc(findings, func(a, b finding) int { return cmp.Or(slices.Compare(a.Seqs, b.Seqs), cmp.Compare(a.Rule, b.Rule)) })
 	return findings
@@ -157,11 +161,14 @@ func spentRefreshToken(all []*seenRequest) (findings []finding) {
 	return findings
 }
 
+// tokenAfterLogout: a session's token was used after its logout or, if it was another session's that ended it as well,
+// after a 401 had said so.
 func tokenAfterLogout(all []*seenRequest) (findings []finding) {
 	logouts := make(map[string]*seenRequest)    // by session
 	everywhere := make(map[string]*seenRequest) // by user
+	refused := make(map[string]*seenRequest)    // by session
 	for _, r := range all {
-		if r.operation == "logout" && r.status == http.StatusNoContent {
+		if r.operation == "logout" && r.status == http.StatusNoContent && !r.lost {
 			if logouts[r.session] == nil {
 				logouts[r.session] = r
 			}
@@ -174,8 +181,12 @@ func tokenAfterLogout(all []*seenRequest) (findings []finding) {
 			continue
 		}
 		logout := logouts[r.session]
-		if logout == nil && r.token.State == "revoked" {
-			logout = everywhere[r.user]
+		if logout == nil && r.token.State == "revoked" && everywhere[r.user] != nil {
+			if first := refused[r.session]; first != nil && r.begun > first.ended {
+				logout = everywhere[r.user]
+			} else if first == nil && r.status == http.StatusUnauthorized && !r.lost {
+				refused[r.session] = r
+			}
 		}
 		if logout != nil && r.session != "" && r.begun > logout.ended {
 			findings = append(findings, found("token_after_logout", fmt.Sprintf("Request %d used a token after request %d had logged out. "+

@@ -113,12 +113,28 @@ func TestReport(t *testing.T) {
 			h.me(p.access).want(401, "token_revoked")
 			h.get("/api/files/phase2", bearerOf(p.access)...).want(200)
 		}, "token_after_logout[2 3]\ntoken_after_logout[2 4]"},
-		{"a token after logout everywhere", func(t *testing.T, h *testHub, p pair) {
+		{"a session that another one's logout ended", func(t *testing.T, h *testHub, p pair) {
 			other := h.login("demo")
 			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
 			h.me(other.access).want(401, "token_revoked")
 			h.me(h.login("demo").access).want(200)
-		}, "token_after_logout[3 4]"},
+		}, ""},
+		{"a session that another one's logout ended, used on after the 401", func(t *testing.T, h *testHub, p pair) {
+			other := h.login("demo")
+			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
+			h.me(other.access).want(401, "token_revoked")
+			h.me(other.access).want(401, "token_revoked")
+		}, "token_after_logout[3 5]"},
+		{"a logout whose answer is lost", func(t *testing.T, h *testHub, p pair) {
+			h.fault(object{"operation": "logout", "drop": "after"})
+			dropped(h, func() { h.post("/api/authentication/logout", nil, bearerOf(p.access)...) })
+			h.me(p.access).want(401, "token_revoked")
+		}, ""},
+		{"an ordered token that has expired", func(t *testing.T, h *testHub, p pair) {
+			h.me(h.post("/lab/tokens", object{"user": "demo", "defect": "expired"}).want(201).str("token")).want(401, "token_expired")
+			h.refreshWith(h.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).want(201).str("token")).want(200)
+			h.me(h.post("/lab/tokens", object{"user": "demo", "defect": "wrong_type"}).want(201).str("token")).want(401, "token_wrong_type")
+		}, ""},
 		{"a session that the lab revoked", func(t *testing.T, h *testHub, p pair) {
 			h.post("/lab/sessions/"+payload(t, p.access)["sid"].(string)+"/revoke", nil).want(204)
 			h.me(p.access).want(401, "token_revoked")

@@ -26,6 +26,9 @@ type tokenAnswer struct {
 
 var defects = []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"}
 
+// orderedPrefix begins the ids of the sessions of ordered tokens, so that the report can tell them.
+const orderedPrefix = "ordered-"
+
 // orderToken starts a session of the user and answers with a token of it, so that a sound one works at once.
 func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	in, err := readStrict(w, r, false, "user", "kind", "defect", "claims")
@@ -45,6 +48,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 
 	now := h.now()
 	s := h.newSession(owner, now, h.settings.accessTTL, h.settings.refreshTTL)
+	s.ID = orderedPrefix + s.ID
 	if err := h.store.startSession(r.Context(), s); err != nil {
 		return err
 	}
