@@ -302,7 +302,7 @@ func retryAfterIgnored(all []*seenRequest) (findings []finding) {
 		if before != nil && r.begun > before.ended && waited(before.endedAt, before.endedReal, r) < before.retryAfter {
 			findings = append(findings, found("retry_after_ignored", fmt.Sprintf("Request %d came %s after the answer to request %d, which had asked "+
 				"for %s (Retry-After). Wait that long before the next try.", r.seq,
-				waited(before.endedAt, before.endedReal, r).Round(time.Millisecond), before.seq, before.retryAfter), before, r))
+				waited(before.endedAt, before.endedReal, r).Round(time.Millisecond), before.seq, before.retryAfter.Round(time.Millisecond)), before, r))
 		}
 		delete(told, k)
 		if r.status >= 400 && r.retryAfter > 0 {
@@ -332,7 +332,7 @@ func noRefreshAfterExpiry(all []*seenRequest) (findings []finding) {
 		switch {
 		case r.operation == "login" || r.operation == "register" || r.operation == "refresh" && !ok:
 			clear(expired) // the client has taken care of it in its own way
-		case r.operation == "logout":
+		case r.operation == "logout" || r.isRefresh() && r.status == http.StatusOK: // with an older token, too, where that is allowed
 			maps.DeleteFunc(expired, func(of generation, _ []*seenRequest) bool { return of.session == r.session })
 		case ok && !r.lost && r.code == "token_expired" && *r.token.Kind == accessToken.String() && refreshed[g.session] <= g.number:
 			expired[g] = append(expired[g], r)

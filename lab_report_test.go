@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -227,6 +228,18 @@ func TestReport(t *testing.T) {
 			h.me(p.access).want(200)
 			h.me(p.access).want(200)
 		}, "retry_after_ignored[2 3]"},
+		{"a retry before the date that was given", func(t *testing.T, h *testHub, p pair) {
+			h.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)}})
+			h.me(p.access).want(503)
+			time.Sleep(59 * time.Second)
+			h.me(p.access).want(200)
+		}, "retry_after_ignored[2 3]"},
+		{"a retry at the date that was given", func(t *testing.T, h *testHub, p pair) {
+			h.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)}})
+			h.me(p.access).want(503)
+			time.Sleep(time.Minute)
+			h.me(p.access).want(200)
+		}, ""},
 		{"a retry in time", func(t *testing.T, h *testHub, p pair) {
 			h.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": "2"}})
 			h.me(p.access).want(503)
@@ -260,6 +273,14 @@ func TestReport(t *testing.T) {
 			h.me(p.access).want(401, "token_expired")
 			h.get("/api/files/phase2").want(200)
 		}, "no_refresh_after_expiry[2 3]"},
+		{"a refresh with an older token that is allowed", func(t *testing.T, h *testHub, p pair) {
+			h.do("PUT", "/lab/refresh-policy", object{"reuse": "allow"}).want(200)
+			h.clockTo(object{"advance": "15m"})
+			next := h.refreshWith(p.refresh).want(200).pair()
+			h.me(next.access).want(200)
+			drain(h, next)
+			h.refreshWith(p.refresh).want(200)
+		}, "spent_refresh_token[2 5]"},
 		{"a login after token_expired", func(t *testing.T, h *testHub, p pair) {
 			drain(h, p)
 			h.login("demo")

@@ -112,9 +112,7 @@ func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap) {
 		seen.status, seen.code = answer.status, code
 		seen.took, seen.endedReal, seen.endedAt = time.Since(seen.real), time.Now(), hub.now()
 		seen.lost, seen.unseen, seen.injected = answer.dropped, answer.hide, answer.injected
-		if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err == nil && seconds > 0 {
-			seen.retryAfter = time.Duration(min(seconds, 1<<30)) * time.Second
-		}
+		seen.retryAfter = readRetryAfter(answer.Header().Get("Retry-After"), seen.endedReal)
 		if state, ok := stateOfCode[code]; ok && !answer.injected && seen.token != nil && seen.token.State != "not_yet_valid" {
 			token := *seen.token // views share it
 			token.State = state
@@ -124,6 +122,16 @@ func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap) {
 			seen.session, seen.user = c.Session, c.Username
 		}
 	})
+}
+
+// readRetryAfter returns how long from now a client is asked to wait, in seconds or until a date (RFC 9110 section
+// 10.2.3); 0 if it isn't.
+func readRetryAfter(value string, now time.Time) time.Duration {
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now))
+	}
+	seconds, _ := strconv.Atoi(value)
+	return time.Duration(min(max(0, seconds), 1<<30)) * time.Second
 }
 
 // stateOfCode is what the hub's judgement says of a token. It counts more than a look at the token beforehand, which
