@@ -94,7 +94,11 @@ func (f *output) open() (*os.Root, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.root != nil {
-		return f.root, nil
+		if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
+			return f.root, nil
+		}
+		f.root.Close() // of a folder that somebody has removed
+		f.root = nil
 	}
 	if f.closed { // a namespace was deleted under a request; nothing would remove a folder made now
 		return nil, errBusy

@@ -71,7 +71,12 @@ func newRuns(f *output, now func() time.Time, report func(*run, error)) *runs {
 // close ends the current run without publishing and waits for it; the waiting ones never start.
 func (q *runs) close() {
 	q.stop()
-	q.idle.Wait()
+	ended := make(chan struct{})
+	go func() { q.idle.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(shutdownTimeout): // it hangs in opening a pipe that nobody writes to; the process ends without it
+	}
 }
 
 // start returns the run of this input and these parameters that is running or waiting, or else a new one, begun
@@ -197,7 +202,8 @@ func (r *run) note(res *results, read *digestReader) {
 	defer r.mu.Unlock()
 	r.source = &source{Name: r.input.name, SHA256: hex.EncodeToString(read.sum()), Bytes: read.bytes}
 	if res != nil {
-		r.screens = &res.Screening
+		screens := res.Screening // a copy: the record is not to hold the results
+		r.screens = &screens
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"mime"
@@ -54,23 +55,23 @@ func (h *Hub) record(r *run) runRecord {
 	defer r.mu.Unlock()
 	rec := runRecord{ID: r.id, Status: "running", StartedAt: formatTime(r.started), Parameters: r.parameters,
 		Source: r.source, Screening: r.screens, Files: h.output.list()}
-	if r.finished.IsZero() {
-		rec.DurationMS = h.now().Sub(r.started).Milliseconds()
-		if r.size > 0 { // reading is nearly all of the work; the last hundredth is writing
-			rec.Progress = 0.99 * min(1, float64(r.progress.Load())/float64(r.size))
-		}
-		return rec
+	if r.size > 0 { // reading is nearly all of the work; the last hundredth is writing
+		rec.Progress = 0.99 * min(1, float64(r.progress.Load())/float64(r.size))
 	}
-	finished := formatTime(r.finished)
-	rec.FinishedAt, rec.DurationMS = &finished, r.finished.Sub(r.started).Milliseconds()
-	rec.Status, rec.Progress = "succeeded", 1
-	if r.err != nil {
+	until := r.finished
+	switch {
+	case r.finished.IsZero():
+		until = h.now()
+	case r.err != nil:
 		rec.Status, rec.Error = "failed", runError(r.err).problem()
-		rec.Progress = 0
-		if r.size > 0 {
-			rec.Progress = 0.99 * min(1, float64(r.progress.Load())/float64(r.size))
-		}
+	default:
+		rec.Status, rec.Progress = "succeeded", 1
 	}
+	if !r.finished.IsZero() {
+		finished := formatTime(r.finished)
+		rec.FinishedAt = &finished
+	}
+	rec.DurationMS = until.UnixMilli() - r.started.UnixMilli() // what the two times say that are in the record
 	return rec
 }
 
@@ -227,7 +228,7 @@ func (h *Hub) ownReadings() input {
 			return io.NopCloser(bytes.NewReader(data)), int64(len(data)), err
 		}}
 	}
-	return input{name: filepath.Base(path), key: "file " + path, open: func() (io.ReadCloser, int64, error) {
+	return input{name: filepath.Base(path), key: versionOf(path), open: func() (io.ReadCloser, int64, error) {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeDir|fs.ModeDevice|fs.ModeSocket) != 0 { // a device may have no end
 			return nil, 0, errors.Join(err, errUnusable)
@@ -238,6 +239,15 @@ func (h *Hub) ownReadings() input {
 		}
 		return f, info.Size(), nil
 	}}
+}
+
+// versionOf tells one content of the file at path from another, as far as its name, size and date do.
+func versionOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "file " + path
+	}
+	return fmt.Sprintf("file %s %d %d", path, info.Size(), info.ModTime().UnixNano())
 }
 
 // readUpload keeps the body on disk until its run has read it: only then is it known to be whole, and whether it

@@ -274,6 +274,37 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestARunOfAFileThatWasReplacedIsAnotherRun(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "plant.csv", fourReadings)
+	h := newTestHub(t, "-ephemeral", "-readings", file)
+	held := holdRuns(h)
+	first := h.post(runPath, nil, "Prefer", "respond-async").want(202).str("id")
+	if joined := h.post(runPath, nil, "Prefer", "respond-async").want(202).str("id"); joined != first {
+		t.Errorf("the same file does not join")
+	}
+	if err := os.WriteFile(file, []byte(fourReadings+"2025-01-01T01:00:00Z,a,7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if second := h.post(runPath, nil, "Prefer", "respond-async").want(202).str("id"); second == first {
+		t.Errorf("another file joins")
+	}
+	held.release()
+}
+
+func TestAFolderRemovedByHandIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := newTestHub(t, "-dir", dir)
+	h.runOn(fourReadings).want(200)
+	if err := os.RemoveAll(filepath.Join(dir, "phase2")); err != nil {
+		t.Fatal(err)
+	}
+	h.get(listingPath+"/impact").want(404, "file_unavailable")
+	h.runOn(fourReadings).want(200)
+	h.get(listingPath + "/impact").want(200)
+}
+
 func TestAPanicEndsOneRunOnly(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
