@@ -165,7 +165,7 @@ func serveFile(file resultFile) route {
 			}
 		}
 		header["Etag"] = form.etag
-		c.serve(&patientWriter{w, http.NewResponseController(w), h.settings.timeouts.write}, r, form, open)
+		c.serve(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: h.settings.timeouts.write}, r, form, open)
 		return nil
 	}
 }
@@ -231,9 +231,31 @@ type patientWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
+	refused  bool // the answer is a problem, and what http.ServeContent still writes is no part of it
+}
+
+// WriteHeader puts http.ServeContent's refusals into the shape of all others.
+func (w *patientWriter) WriteHeader(status int) {
+	switch status {
+	case http.StatusPreconditionFailed:
+		w.refuse(status, "precondition_failed", "The file is not the one that If-Match or If-Unmodified-Since asks for.")
+	case http.StatusRequestedRangeNotSatisfiable:
+		w.refuse(status, "range_not_satisfiable", "The file has no such range; Content-Range says how many bytes it has.")
+	default:
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *patientWriter) refuse(status int, code, detail string) {
+	w.refused = true
+	w.Header().Del("Content-Encoding")
+	writeError(w.ResponseWriter, fail(status, code, detail))
 }
 
 func (w *patientWriter) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
 	written := 0
 	for len(b) > 0 {
 		part := b[:min(len(b), 256<<10)]
