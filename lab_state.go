@@ -146,10 +146,15 @@ type tokenView struct {
 func (h *Hub) viewSession(s *session) sessionView {
 	now := h.now().UnixMilli()
 	token := func(ttl int64, from int) tokenView {
-		return tokenView{formatTime(time.UnixMilli(s.Issued + ttl)), now >= s.Issued+ttl || s.Generation < from}
+		expiry := s.Issued + ttl
+		if s.Generation < from { // by order; when that was nobody remembers
+			expiry = min(expiry, now)
+		}
+		return tokenView{formatTime(time.UnixMilli(expiry)), expiry <= now}
 	}
 	v := sessionView{ID: s.ID, Created: formatTime(time.UnixMilli(s.Created)), Generation: s.Generation,
-		Expiry: formatTime(time.UnixMilli(s.overAt())), Access: token(s.AccessTTL, s.AccessFrom), Refresh: token(s.RefreshTTL, s.RefreshFrom)}
+		Access: token(s.AccessTTL, s.AccessFrom), Refresh: token(s.RefreshTTL, s.RefreshFrom)}
+	v.Expiry = max(v.Access.Expiry, v.Refresh.Expiry) // in one form, so that the later one is the greater
 	if u := h.store.userByID(s.User); u != nil {
 		v.User = u.Username
 	}

@@ -181,6 +181,10 @@ func TestExpireSession(t *testing.T) {
 	if got["generation"] != 1.0 || got["access"].(object)["expired"] != true || got["refresh"].(object)["expired"] != false {
 		t.Error(got)
 	}
+	h.clock.advance(time.Minute) // the hub's stands
+	if access := got["access"].(object); access["expiry"] != "2026-03-01T12:00:00.000Z" || got["expiry"] != "2026-03-08T12:00:00.000Z" {
+		t.Error("what has expired says that it will:", got)
+	}
 	h.me(first.access).want(401, "token_expired")
 	h.me(second.access).want(401, "token_expired")
 	third := h.refreshWith(second.refresh).want(200).pair()
@@ -188,9 +192,13 @@ func TestExpireSession(t *testing.T) {
 	h.me(second.access).want(401, "token_expired")
 
 	h.post("/lab/sessions/"+id+"/expire", object{"token": "refresh"}).want(200)
+	h.me(third.access).want(200)
+	h.post("/lab/sessions/"+id+"/expire", nil).want(200)
+	if got := h.sessions()[0]; got["expiry"] != "2026-03-01T12:00:00.000Z" || got["refresh"].(object)["expiry"] != got["expiry"] {
+		t.Error("of a session without a good token:", got)
+	}
 	h.refreshWith(second.refresh).want(401, "token_expired") // not reused: the session lives
 	h.refreshWith(third.refresh).want(401, "token_expired")
-	h.me(third.access).want(200)
 	h.post("/lab/sessions/nobody/expire", nil).want(404, "not_found")
 }
 
