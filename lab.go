@@ -253,6 +253,9 @@ func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	if r.Method != http.MethodDelete {
 		return methodNotAllowed("DELETE")(nil, w, r)
 	}
+	if err := refuseQuery(r); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	b := l.spaces[name]
 	delete(l.spaces, name)
@@ -356,6 +359,11 @@ func (b *bench) serveLab(w http.ResponseWriter, r *http.Request) error {
 		return fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is.")
 	}
 	_, path, _ := strings.Cut(pattern, " ")
+	if path != "" && pattern != "GET /lab/requests" { // which reads its own; without a method it is a 405
+		if err := refuseQuery(r); err != nil {
+			return err
+		}
+	}
 	given := strings.Split(r.URL.Path, "/")
 	for i, part := range strings.Split(path, "/") {
 		if strings.HasPrefix(part, "{") && i < len(given) {

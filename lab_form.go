@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -62,11 +63,20 @@ func readQuery(r *http.Request, numbers []string, names ...string) (*form, error
 	return in, nil
 }
 
+// refuseQuery returns a 422 for a query, where none is taken.
+func refuseQuery(r *http.Request) error {
+	in, err := readQuery(r, nil)
+	if err != nil {
+		return err
+	}
+	return in.err()
+}
+
 // only notes the members that are not of these names.
 func (f *form) only(names ...string) {
 	for _, name := range slices.Sorted(maps.Keys(f.members)) {
 		if !slices.Contains(names, name) {
-			f.fault(name, "is unknown here; there are "+strings.Join(names, ", "))
+			f.fault(name, "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 }

@@ -384,3 +384,19 @@ func TestLabBodiesAreStrict(t *testing.T) {
 	h.get("/lab/requests?status=200&status=401").want(422, "invalid_field")
 	h.get("/lab/requests?operation=%zz").want(422, "invalid_field")
 }
+
+func TestLabQueriesAreStrict(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	h.get("/ns/a/lab").want(200)
+	for pattern := range labRoutes() {
+		method, path, _ := strings.Cut(strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(pattern), " ")
+		got := h.do(method, path+"?usr=demo", nil).want(422, "invalid_field")
+		if field := got.json()["errors"].([]any)[0].(object)["field"]; field != "usr" {
+			t.Errorf("%s: field %v", pattern, field)
+		}
+	}
+	h.do("DELETE", "/ns/a?force=true", nil).want(422, "invalid_field")
+	h.do("DELETE", "/ns/a", nil).want(204)
+	h.do("DELETE", "/lab?x=1", nil).want(405)
+}
