@@ -46,7 +46,7 @@ type lab struct {
 type bench struct {
 	lab  *lab
 	ctx  context.Context
-	gone context.CancelFunc // lets go whoever is held or delayed here
+	gone context.CancelCauseFunc // lets go whoever is held or delayed here; the cause is what an expect is answered with
 
 	hub      atomic.Pointer[Hub] // replaced by reset; a request keeps the one it began with
 	clock    *labClock
@@ -77,7 +77,7 @@ func newLab(ctx context.Context, hub *Hub) *lab {
 // newBench returns a bench of a hub with these parts; its clock, throttle and runs are new.
 func (l *lab) newBench(parts Hub) *bench {
 	b := &bench{lab: l, clock: newLabClock(parts.now)}
-	b.ctx, b.gone = context.WithCancel(l.ctx)
+	b.ctx, b.gone = context.WithCancelCause(l.ctx)
 	b.policy.Store(new(reusePolicy))
 	parts.now = b.clock.now
 	parts.reuse = func() reusePolicy { return *b.policy.Load() }
@@ -120,13 +120,13 @@ func (l *lab) close() {
 	for _, b := range spaces {
 		b.close()
 	}
-	l.root.gone()
+	l.root.gone(errBusy)
 	l.root.hub.Load().runs.close()
 }
 
 // close ends what a namespace does and removes its folder.
 func (b *bench) close() {
-	b.gone()
+	b.gone(errBusy)
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	h := b.hub.Load()
@@ -263,6 +263,7 @@ func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	if b == nil {
 		return fail(http.StatusNotFound, "not_found", "There is no namespace of this name. One exists from the first request to it.")
 	}
+	b.gone(fail(http.StatusNotFound, "not_found", "The namespace has been deleted."))
 	b.close()
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -107,7 +107,8 @@ type outcome struct {
 	nearest  []miss // unless it held
 }
 
-// await returns as soon as it is certain whether e holds, at the latest when ctx ends. errBusy when the hub ends.
+// await returns as soon as it is certain whether e holds, at the latest when ctx ends. When the hub ends
+// it returns why, errBusy or the 404 of a deleted namespace.
 func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, error) {
 	for {
 		o, changed := l.check(e, ctx.Err() != nil)
@@ -118,7 +119,10 @@ func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, 
 		case <-changed:
 		case <-ctx.Done():
 		case <-hub.Done():
-			return nil, errBusy
+			if cause := context.Cause(hub); cause != hub.Err() {
+				return nil, cause
+			}
+			return nil, errBusy // the process is stopping
 		}
 	}
 }

@@ -292,11 +292,27 @@ func TestExpectEndsWithTheClientAndTheHub(t *testing.T) {
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v", took)
 		}
+		time.AfterFunc(time.Second, func() { h.do("DELETE", "/ns/a", nil).want(204) })
+		got := h.space("a").expectation(object{"operation": "me", "within": "30s"}).want(404, "not_found")
+		if !strings.Contains(got.str("detail"), "deleted") {
+			t.Errorf("%s", got.body)
+		}
 		time.AfterFunc(time.Second, h.handler.(*labFront).lab.close)
 		h.expectation(object{"operation": "me", "within": "30s"}).want(503, "busy")
-		if took := time.Since(start); took != 2*time.Second {
+		if took := time.Since(start); took != 3*time.Second {
 			t.Errorf("took %v", took)
 		}
+	})
+}
+
+func TestExpectGoesOnAcrossAReset(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestLab(t)
+		h.get("/api/files/phase2").want(200)
+		time.AfterFunc(time.Second, func() { h.post("/lab/reset", nil).want(204) })
+		time.AfterFunc(2*time.Second, func() { h.get("/api/files/phase2").want(200) })
+		h.expectation(object{"operation": "listing", "count": object{"exactly": 1}}).want(200)
 	})
 }
 
