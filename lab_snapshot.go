@@ -12,7 +12,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -174,10 +177,48 @@ func decodeStrict(body []byte, v any) error {
 	case errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || wrongType != nil:
 		return malformed("The body is not a JSON object.")
 	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalid(fieldError{strings.Trim(name, `"`), "is unknown here"})
+	if strings.HasPrefix(err.Error(), "json: unknown field ") { // which it names without its path
+		var value any
+		json.Unmarshal(body, &value) // it could be read above
+		return invalid(fieldError{strings.TrimPrefix(unknownMember(value, reflect.TypeOf(v)), "."), "is unknown here"})
 	}
 	return invalid(fieldError{"snapshot", "has a value of the wrong form: " + err.Error()})
+}
+
+// unknownMember returns the path, with a dot before each part, of a member of value that a t has no field for; "" for none.
+func unknownMember(value any, t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch value := value.(type) {
+	case []any:
+		if t.Kind() != reflect.Slice { // of the wrong form besides
+			return ""
+		}
+		for i, one := range value {
+			if path := unknownMember(one, t.Elem()); path != "" {
+				return fmt.Sprintf(".%d%s", i, path)
+			}
+		}
+	case map[string]any:
+		if t.Kind() != reflect.Struct { // its members are anybody's
+			return ""
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			field, ok := t.FieldByNameFunc(func(field string) bool {
+				f, _ := t.FieldByName(field)
+				tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				return strings.EqualFold(tag, name)
+			})
+			if !ok {
+				return "." + name
+			}
+			if path := unknownMember(value[name], field.Type); path != "" {
+				return "." + name + path
+			}
+		}
+	}
+	return ""
 }
 
 // state checks everything that a snapshot says. It changes nothing.

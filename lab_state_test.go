@@ -326,6 +326,11 @@ func TestSnapshotIsCheckedBeforeAnythingChanges(t *testing.T) {
 		{func(s object) { s["version"] = 2 }, "version"},
 		{func(s object) { s["extra"] = 1 }, "extra"},
 		{func(s object) { s["users"] = "all" }, "users"},
+		{func(s object) { s["users"].([]any)[0].(object)["nick"] = "n" }, "users.0.nick"},
+		{func(s object) { s["sessions"].([]any)[1].(object)["username"] = "n" }, "sessions.1.username"},
+		{func(s object) { s["policy"].(object)["id"] = "n" }, "policy.id"},
+		{func(s object) { s["time"].(object)["offset"] = 1 }, "time.offset"},
+		{func(s object) { s["files"] = object{"readings": ""} }, "files.readings"},
 		{func(s object) { s["time"] = object{"offset_ms": 1e15} }, "time.offset_ms"},
 		{func(s object) { s["time"] = object{"frozen_at": "0001-01-01T00:00:00Z"} }, "time.frozen_at"},
 		{func(s object) { s["policy"] = object{"reuse": "grace"} }, "policy.grace"},
@@ -352,6 +357,7 @@ func TestSnapshotIsCheckedBeforeAnythingChanges(t *testing.T) {
 			t.Errorf("field %v, want %s: %s", field, tt.field, got.body)
 		}
 	}
+	h.do("PUT", "/lab/snapshot", `{"z":1,"version":[[1]],"faults":[[[1]]],"time":{"frozen_at":[{"a":1}]}}`, "Content-Type", "application/json").want(422, "invalid_field")
 	h.do("PUT", "/lab/snapshot", `{"version":`, "Content-Type", "application/json").want(400, "malformed_body")
 	h.do("PUT", "/lab/snapshot", string(taken)+"{}", "Content-Type", "application/json").want(400, "malformed_body")
 	h.me(pair.access).want(200)
