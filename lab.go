@@ -18,6 +18,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -147,13 +148,17 @@ func (l *lab) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	toLab := inner.URL.Path == "" || inner.URL.Path == "/lab" || strings.HasPrefix(inner.URL.Path, "/lab/")
+	ofSpace := name != "" && (inner.URL.Path == "" || inner.URL.Path == "/" && r.Method == http.MethodDelete)
+	if ofSpace && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		return redirectToPage(w, r, name)
+	}
+	toLab := ofSpace || inner.URL.Path == "/lab" || strings.HasPrefix(inner.URL.Path, "/lab/")
 	if toLab {
 		if err := l.checkKey(r); err != nil {
 			return err
 		}
 	}
-	if inner.URL.Path == "" && name != "" {
+	if ofSpace {
 		return l.deleteNamespace(w, r, name)
 	}
 	b, err := l.bench(name)
@@ -167,6 +172,14 @@ func (l *lab) serve(w http.ResponseWriter, r *http.Request) error {
 	if inner != r {
 		r.Pattern = inner.Pattern // the edge's log asks whether this was a route
 	}
+	return nil
+}
+
+// redirectToPage sends whoever left out the slash to the page, whose addresses are relative, as this one is: it holds
+// behind whatever prefix (RFC 9110 section 10.2.2).
+func redirectToPage(w http.ResponseWriter, r *http.Request, name string) error {
+	w.Header().Set("Location", (&url.URL{Path: name + "/", RawQuery: r.URL.RawQuery}).String())
+	w.WriteHeader(http.StatusPermanentRedirect)
 	return nil
 }
 
@@ -251,7 +264,7 @@ func (l *lab) countNamespaces() int {
 
 func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name string) error {
 	if r.Method != http.MethodDelete {
-		return methodNotAllowed("DELETE")(nil, w, r)
+		return methodNotAllowed("DELETE, GET, HEAD")(nil, w, r)
 	}
 	if err := refuseQuery(r); err != nil {
 		return err

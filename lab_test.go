@@ -149,13 +149,13 @@ func TestNamespaceNames(t *testing.T) {
 		"/ns/" + strings.Repeat("n", 64) + "/lab": 200,
 		"/ns/" + strings.Repeat("n", 65) + "/lab": 404,
 		"/ns": 404, "/ns/": 404, "/ns//lab": 404, "/ns/a.b/lab": 404, "/ns/%C3%A9/lab": 404,
-		"/ns/a%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 405, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
+		"/ns/a%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 308, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
 	} {
 		if got := h.get(path); got.status != status {
 			t.Errorf("%s: %d, want %d", path, got.status, status)
 		}
 	}
-	if got := h.get("/ns/a").header.Get("Allow"); got != "DELETE" {
+	if got := h.do("PUT", "/ns/a", nil).want(405).header.Get("Allow"); got != "DELETE, GET, HEAD" {
 		t.Error("Allow of /ns/a:", got)
 	}
 }
@@ -174,6 +174,26 @@ func TestDeleteNamespace(t *testing.T) {
 	}
 	a.me(pair.access).want(401, "token_revoked") // a new one of the same name, without the sessions of the old
 	a.get("/api/files/phase2/impact").want(404, "file_unavailable")
+}
+
+func TestNamespaceWithAndWithoutASlash(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	h.settings.labKey = "a key of the lab"
+
+	for path, location := range map[string]string{"/ns/a": "a/", "/ns/a?x=1": "a/?x=1"} {
+		if got := h.get(path).want(308); got.header.Get("Location") != location {
+			t.Errorf("%s: Location %q", path, got.header.Get("Location"))
+		}
+	}
+	key := bearerOf(h.settings.labKey)
+	if got := h.get("/lab", key...).json()["counts"].(object)["namespaces"]; got != 0.0 {
+		t.Errorf("a redirect has made %v namespaces", got)
+	}
+	h.get("/ns/a/").want(200) // the page wants no key
+	h.do("DELETE", "/ns/a/", nil).want(401, "lab_key_required")
+	h.do("DELETE", "/ns/a/", nil, key...).want(204)
+	h.do("DELETE", "/ns/a/", nil, key...).want(404, "not_found")
 }
 
 // lab returns the bench of a namespace.

@@ -39,7 +39,7 @@ func TestDescriptionAndRoutesAgree(t *testing.T) {
 			described[strings.ToUpper(method)+" "+path] = true
 		}
 	}
-	routed := map[string]bool{"DELETE /ns/{name}": true}
+	routed := map[string]bool{"GET /ns/{name}": true, "DELETE /ns/{name}": true}
 	for pattern := range routes() {
 		routed[strings.Replace(pattern, "{$}", "", 1)] = true
 	}
