@@ -43,8 +43,8 @@ Flags:
 
 Environment:
   AUTHHUB_SECRET       at least 32 bytes to derive the signing keys from, in place of DIR/secret
-  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; a must with -lab on an address
-                       that is not loopback
+  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; a must, of at least 16 bytes, with
+                       -lab on an address that is not loopback
 
 Standard output carries one line, the base URL. Exit status: 0 after a signal, 2 for misuse, 1 otherwise.
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -275,6 +278,23 @@ func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
 	status := cli(t.Context(), []string{"-addr", "0.0.0.0:0", "-ephemeral", "-lab"}, strings.NewReader(""), &stdout, &stderr)
 	if status != 2 || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "AUTHHUB_LAB_KEY") {
 		t.Errorf("exit status %d, %q, %q", status, &stdout, &stderr)
+	}
+}
+
+func TestLabBeyondLoopbackWantsAGoodKey(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"", "short", "fifteen bytes..", strings.Repeat(" ", 20)} {
+		o, err := parseFlags([]string{"-addr", "0.0.0.0:0", "-ephemeral", "-lab"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.labKey = key
+		var stdout bytes.Buffer
+		ended, end := context.WithCancel(t.Context())
+		end() // should it start all the same
+		if err := serve(ended, o, strings.NewReader(""), &stdout, io.Discard); !errors.Is(err, errMisuse) || !strings.Contains(err.Error(), "16 bytes") || stdout.Len() > 0 {
+			t.Errorf("key %q: %v, %q", key, err, &stdout)
+		}
 	}
 }
 

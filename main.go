@@ -96,8 +96,8 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	if o.baseURL == "" {
 		o.baseURL = addressOf(bound)
 	}
-	if o.lab && o.labKey == "" && !bound.IP.IsLoopback() {
-		return misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY", o.addr))
+	if o.lab && len(strings.TrimSpace(o.labKey)) < minLabKey && !bound.IP.IsLoopback() {
+		return misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY to a key of at least %d bytes", o.addr, minLabKey))
 	}
 	log, requestLog := newLogs(o.logFormat, stderr)
 
