@@ -10,11 +10,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 )
 
 // object is a JSON object, as tests write it.
@@ -197,6 +199,28 @@ func TestNamespaceWithAndWithoutASlash(t *testing.T) {
 	h.do("DELETE", "/ns/a/", nil).want(401, "lab_key_required")
 	h.do("DELETE", "/ns/a/", nil, key...).want(204)
 	h.do("DELETE", "/ns/a/", nil, key...).want(404, "not_found")
+}
+
+func TestDeletedNamespacesLeaveNothingInMemory(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	use := func() weak.Pointer[bench] {
+		a := h.space("a")
+		a.fault(object{"operation": "login", "delay": "1ms"})
+		a.login("demo")
+		a.post("/lab/reset", nil).want(204)
+		a.post("/api/run-ph-barrier-phase2", nil).want(200)
+		gone := weak.Make(h.lab(t, "a"))
+		h.do("DELETE", "/ns/a", nil).want(204)
+		return gone
+	}
+	gone := use()
+	for range 100 {
+		if runtime.GC(); gone.Value() == nil {
+			return
+		}
+	}
+	t.Error("somebody still holds the bench")
 }
 
 // lab returns the bench of a namespace.
