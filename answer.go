@@ -341,7 +341,7 @@ func (f *form) lifetime(name string, limit time.Duration) time.Duration {
 		literal = v
 	}
 	seconds, err := strconv.ParseFloat(literal, 64)
-	if err != nil || !(seconds > 0 && seconds <= limit.Seconds()) {
+	if err != nil || !json.Valid([]byte(literal)) || !(seconds > 0 && seconds <= limit.Seconds()) {
 		f.fault(name, "must be a number of seconds above 0 and at most "+strconv.FormatFloat(limit.Seconds(), 'f', -1, 64))
 		return limit
 	}

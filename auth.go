@@ -42,11 +42,11 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 func readRegistration(in *form) (*user, string, error) {
 	u := &user{Username: in.text("username"), Email: in.text("email"), Name: in.text("name"), Role: "user"}
 	nameField := "username"
-	if u.Username == "" && in.members["username"] == nil {
+	if u.Username == "" && u.Email != "" {
 		u.Username, nameField = u.Email, "email"
 	}
 	switch {
-	case in.members["username"] == nil && in.members["email"] == nil:
+	case u.Username == "" && len(in.faults) == 0:
 		in.fault("username", "is required (or an email)")
 	case !isUsername(u.Username):
 		in.fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
@@ -112,6 +112,9 @@ func (h *Hub) checkPassword(r *http.Request, name, email, password string) (*use
 	}
 
 	u := find(key)
+	if u == nil && name != "" {
+		u = h.store.userAt(name) // one field for both is what many forms have
+	}
 	var c *credential
 	if u != nil {
 		c = &u.Credential

@@ -120,6 +120,7 @@ func TestRegistration(t *testing.T) {
 		{"all characters of a name", m{"username": "aZ09._@+-", "password": "12345678"}, 201, ""},
 		{"any characters in a password", m{"username": "abc", "password": "påß \x00\t🔑"}, 201, ""},
 		{"e-mail address as the user name", m{"email": "a.b@example.test", "password": "12345678"}, 201, ""},
+		{"empty name and an e-mail address, as forms send it", m{"username": "", "email": "a.b@example.test", "password": "12345678"}, 201, ""},
 		{"null counts as absent", m{"username": "abc", "password": "12345678", "email": nil, "name": nil}, 201, ""},
 		{"no name", m{"password": "12345678"}, 422, "username"},
 		{"empty name", m{"username": "", "password": "12345678"}, 422, "username"},
@@ -161,6 +162,7 @@ func TestNamesAreUniqueWithoutRegardToCase(t *testing.T) {
 	h.post(registerPath, map[string]any{"username": "DEMO", "password": "12345678"}).want(409, "username_taken")
 	h.post(loginPath, map[string]any{"username": "KIM", "password": "12345678"}).want(200)
 	h.post(loginPath, map[string]any{"email": "KIM@example.test", "password": "12345678"}).want(200)
+	h.post(loginPath, map[string]any{"username": "kim@example.test", "password": "12345678"}).want(200) // one field for both
 }
 
 func TestOneOfManyRegistersAName(t *testing.T) {
@@ -269,6 +271,7 @@ func TestLifetimesToOrder(t *testing.T) {
 	}
 	order("900", "604800").want(200)
 	h.post(loginPath, "username=demo&password=demo-password&expires_in=5", formType...).want(200)
+	h.post(loginPath, "username=demo&password=demo-password&expires_in=1_0", formType...).want(422, "invalid_field")
 	for _, bad := range []string{"0", "-1", "900.001", "1e999", `"NaN"`, `"Inf"`, `"5s"`, "true", "[5]"} {
 		order(bad, "1").want(422, "invalid_field")
 		if bad != "900.001" { // longer than an access token may live, not than a refresh token
@@ -585,6 +588,32 @@ func TestAStateThatOutlivesARestart(t *testing.T) {
 	h.me(stolen.access).want(401, "token_revoked")
 	h.refreshWith(spent.refresh).want(401, "token_reused")
 	h.refreshWith(current.refresh).want(401, "token_revoked")
+}
+
+func TestASeedOfTheNameOfARegisteredUser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h, stop := openTestHub(t, newTestClock(), "-dir", dir)
+	h.post(registerPath, map[string]any{"username": "kim", "password": "12345678"}).want(201)
+	stop()
+	o, err := parseFlags([]string{"-dir", dir, "-users", writeFile(t, "users.json", `[{"username":"KIM","password":"x"}]`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = openHub(o, testLog(t))
+	if err == nil || !strings.Contains(err.Error(), `"kim" has registered`) || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestHashesMayBePadded(t *testing.T) {
+	t.Parallel()
+	hash := passwordHash{10, make([]byte, 16), make([]byte, 32)}.String()
+	parts := strings.Split(hash, "$")
+	padded := strings.Join(append(parts[:3:3], parts[3]+"==", parts[4]+"="), "$")
+	if got, err := parseHash(padded); err != nil || got.String() != hash {
+		t.Errorf("%s: %v %v", padded, got, err)
+	}
 }
 
 func TestPasswordsAtRest(t *testing.T) {

@@ -144,8 +144,15 @@ func (o *options) setCORS(origins string) error {
 }
 
 func (o *options) checkFlags() error {
-	if _, _, err := net.SplitHostPort(o.addr); err != nil {
+	_, port, err := net.SplitHostPort(o.addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
 		return fmt.Errorf("-addr: %w", err)
+	}
+	if o.dir == "" {
+		return errors.New("-dir: names no folder")
 	}
 	for name, ttl := range map[string]time.Duration{"-access-ttl": o.accessTTL, "-refresh-ttl": o.refreshTTL} {
 		if ttl < time.Millisecond || ttl > maxTTL {

@@ -47,7 +47,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(cli(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -120,7 +120,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 
 	base, _ := url.Parse(o.baseURL)
 	server := &http.Server{
-		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, o.cors, requestLog),
+		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, append(o.cors, base.Scheme+"://"+base.Host), requestLog),
 		ReadHeaderTimeout: o.timeouts.header,
 		ReadTimeout:       o.timeouts.read,
 		WriteTimeout:      o.timeouts.write,
@@ -329,6 +329,7 @@ func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *ne
 	if !bound.IP.IsLoopback() && demo {
 		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
 	}
+	log.Info("listening", "addr", bound.String(), "base_url", o.baseURL)
 	fmt.Fprintln(stdout, o.baseURL)
 	return nil
 }

@@ -379,6 +379,8 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"unknown flag", "-adr :80", 2, "", "-adr"},
 		{"argument", "serve", 2, "", `"serve"`},
 		{"bad address", "-addr 8080", 2, "", "-addr"},
+		{"no port", "-addr 127.0.0.1:99999", 2, "", "-addr"},
+		{"no folder", "-dir=", 2, "", "-dir"},
 		{"bad lifetime", "-access-ttl 15", 2, "", "access-ttl"},
 		{"no lifetime", "-refresh-ttl 0s", 2, "", "-refresh-ttl"},
 		{"bad group", "-protect files,everything", 2, "", "everything"},

@@ -33,7 +33,7 @@ const (
 	maxVerified  = 20_000           // digests remembered
 )
 
-var errBadHash = errors.New("not a $pbkdf2-sha256$i=ROUNDS$SALT$HASH in unpadded base64")
+var errBadHash = errors.New("not a $pbkdf2-sha256$i=ROUNDS$SALT$HASH, salt of 8 to 64 bytes and hash of 32 in standard base64")
 
 // passwordHash is one password at rest, written $pbkdf2-sha256$i=600000$salt$hash, salt and hash in unpadded
 // base64 (the form of the PHC string format).
@@ -55,8 +55,8 @@ func parseHash(s string) (passwordHash, error) {
 		return passwordHash{}, errBadHash
 	}
 	rounds, err1 := strconv.Atoi(parts[2][2:])
-	salt, err2 := b64.DecodeString(parts[3])
-	hash, err3 := b64.DecodeString(parts[4])
+	salt, err2 := b64.DecodeString(strings.TrimRight(parts[3], "=")) // most languages' base64 pads
+	hash, err3 := b64.DecodeString(strings.TrimRight(parts[4], "="))
 	if errors.Join(err1, err2, err3) != nil || rounds < 1 || rounds > maxRounds || len(salt) < 8 || len(salt) > 64 || len(hash) != hashLen {
 		return passwordHash{}, errBadHash
 	}

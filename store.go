@@ -74,6 +74,7 @@ type store struct {
 	seeds    int              // how many users are not of the journal
 	sessions map[string]*session
 	ofUser   map[string]*sessionList
+	clash    error // a user of the journal and a seed that can't both be there
 }
 
 // sessionList is the sessions of one user.
@@ -111,6 +112,9 @@ func openStore(path string, seeds []*user, log *slog.Logger) (*store, error) {
 		return nil, err
 	}
 	s.journal, err = openJournal(path, s, log)
+	if s.clash != nil {
+		return nil, s.clash // the journal is sound; the seeds don't go with it
+	}
 	return s, err
 }
 
@@ -323,7 +327,8 @@ func (s *store) apply(line []byte) error {
 			return err
 		}
 		if err := s.freeFor(u); err != nil {
-			return fmt.Errorf("user %q of the journal: %w (by a user of -users?)", u.Username, err)
+			s.clash = fmt.Errorf("user %q has registered in this folder and can't be one of -users or a demo account as well: %w; take it out there", u.Username, err)
+			return s.clash
 		}
 	}
 	s.applyRecord(&r)
