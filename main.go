@@ -325,11 +325,12 @@ func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *ne
 	demo := o.users == ""
 	if o.logFormat == "text" {
 		fmt.Fprint(stderr, o.welcome(demo))
+	} else {
+		log.Info("ready", "base_url", o.baseURL, "addr", bound.String())
 	}
 	if !bound.IP.IsLoopback() && demo {
 		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
 	}
-	log.Info("listening", "addr", bound.String(), "base_url", o.baseURL)
 	fmt.Fprintln(stdout, o.baseURL)
 	return nil
 }
