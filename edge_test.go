@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -233,5 +234,15 @@ func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
 	var line map[string]any
 	if err := json.Unmarshal([]byte(lines[1]), &line); err != nil || line["method"] != "GET" || line["path"] != "/api/authentication/me" || line["status"] != 200.0 {
 		t.Errorf("%v: %s", err, lines[1])
+	}
+}
+
+func TestThePageOfTheBaseURLMayUseItsHub(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	o := &options{baseURL: "https://hub.example/test"}
+	h.handler = o.newServer(h.Hub, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, slog.New(slog.DiscardHandler), nil).Handler
+	for origin, status := range map[string]int{"https://hub.example": 200, "http://hub.example": 403, "https://hub.example:444": 403} {
+		h.post(runPath, nil, "Host", "127.0.0.1:8080", "Origin", origin).want(status) // a proxy that does not pass the Host on
 	}
 }

@@ -118,18 +118,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 		}
 	}
 
-	base, _ := url.Parse(o.baseURL)
-	server := &http.Server{
-		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, append(o.cors, base.Scheme+"://"+base.Host), requestLog),
-		ReadHeaderTimeout: o.timeouts.header,
-		ReadTimeout:       o.timeouts.read,
-		WriteTimeout:      o.timeouts.write,
-		IdleTimeout:       o.timeouts.idle,
-		MaxHeaderBytes:    maxHeader,
-
-		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
-		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := o.newServer(front, bound, log, requestLog)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	if o.exitWithStdin {
@@ -147,6 +136,24 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	}
 	log.Info("stopping")
 	return shutDown(server)
+}
+
+// newServer returns the server of front, behind its edge. Pages of the base URL itself may use the hub whatever Host
+// a proxy between makes of it.
+func (o *options) newServer(front http.Handler, bound *net.TCPAddr, log, requestLog *slog.Logger) *http.Server {
+	base, _ := url.Parse(o.baseURL)
+	origins := append(o.cors, base.Scheme+"://"+base.Host)
+	return &http.Server{
+		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, origins, requestLog),
+		ReadHeaderTimeout: o.timeouts.header,
+		ReadTimeout:       o.timeouts.read,
+		WriteTimeout:      o.timeouts.write,
+		IdleTimeout:       o.timeouts.idle,
+		MaxHeaderBytes:    maxHeader,
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }
 
 // shutDown lets requests under way end, for a while.

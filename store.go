@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"math"
-	"slices"
 	"sync"
 	"time"
 )
@@ -45,24 +43,6 @@ const (
 // formatTime writes ISO 8601 in UTC with exactly three decimals.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// session is one login and all its rotations. Times are milliseconds since the Unix epoch, lifetimes milliseconds.
-type session struct {
-	ID         string `json:"id"`
-	User       string `json:"user"`
-	Created    int64  `json:"created"`
-	AccessTTL  int64  `json:"access_ttl"`
-	RefreshTTL int64  `json:"refresh_ttl"`
-	Generation int    `json:"gen"`    // of the current pair
-	Issued     int64  `json:"issued"` // when the current pair was
-
-	// Tokens of generations below these count as expired, whatever their time: the lab's doing.
-	AccessFrom  int `json:"access_from,omitempty"`
-	RefreshFrom int `json:"refresh_from,omitempty"`
-}
-
-// overAt is when the last token of the session expires.
-func (s *session) overAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshTTL) }
-
 // store keeps everything in memory and, unless it is ephemeral, in a journal.
 type store struct {
 	journal *journal // nil: ephemeral
@@ -75,12 +55,6 @@ type store struct {
 	sessions map[string]*session
 	ofUser   map[string]*sessionList
 	clash    error // a user of the journal and a seed that can't both be there
-}
-
-// sessionList is the sessions of one user.
-type sessionList struct {
-	oldestFirst []*session
-	noneOverTil int64 // milliseconds since the Unix epoch; before it no session of the list is over
 }
 
 // newStore returns an ephemeral store with these users in it.
@@ -164,13 +138,6 @@ func (s *store) startSession(ctx context.Context, started session) error {
 	})
 }
 
-// reusePolicy says what becomes of a refresh token that is used a second time. The zero value, the only one
-// outside the lab, ends the session (RFC 9700 section 4.14.2).
-type reusePolicy struct {
-	grace time.Duration // so long after it was spent, a token gets the same successor pair again
-	allow bool          // a spent token rotates like the current one
-}
-
 // rotate spends the refresh token of generation gen and returns the session with its next pair current.
 // A token spent before ends the session, unless policy lets it pass: errReused, once that is on disk.
 // Errors besides: errRevoked, errTokenExpired, errDisabled, errStoreFailed, errDiskFull.
@@ -204,11 +171,6 @@ func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time, p
 		err = reused
 	}
 	return next, owner, err
-}
-
-// forgives reports whether the spent token of generation gen may pass at now.
-func (p reusePolicy) forgives(current *session, gen int, now time.Time) bool {
-	return p.allow || p.grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued <= p.grace.Milliseconds()
 }
 
 // endSession ends the session, or all of its user's with it. One that has ended already is no error, and then
@@ -385,58 +347,6 @@ func (s *store) freeFor(u *user) error {
 		return errEmailTaken
 	}
 	return nil
-}
-
-func (s *store) addSession(started *session) {
-	s.sessions[started.ID] = started
-	of := s.ofUser[started.User]
-	if of == nil {
-		of = &sessionList{noneOverTil: math.MaxInt64}
-		s.ofUser[started.User] = of
-	}
-	of.oldestFirst = append(of.oldestFirst, started)
-	of.noneOverTil = min(of.noneOverTil, started.overAt())
-}
-
-func (s *store) removeSession(ended *session) {
-	delete(s.sessions, ended.ID)
-	of := s.ofUser[ended.User]
-	i := slices.Index(of.oldestFirst, ended)
-	of.oldestFirst = slices.Delete(of.oldestFirst, i, i+1)
-	if len(of.oldestFirst) == 0 {
-		delete(s.ofUser, ended.User)
-	}
-}
-
-// dropExpired removes the sessions of a user that are over. That is no change to anybody, so the journal does
-// not hear of it; the next compaction leaves them out.
-func (s *store) dropExpired(userID string, ms int64) {
-	of := s.ofUser[userID]
-	if of == nil || ms < of.noneOverTil {
-		return
-	}
-	of.noneOverTil = math.MaxInt64
-	for _, one := range slices.Clone(of.oldestFirst) {
-		if ms >= one.overAt() {
-			s.removeSession(one)
-		} else {
-			of.noneOverTil = min(of.noneOverTil, one.overAt())
-		}
-	}
-}
-
-// sweep looks at a few sessions, wherever the map's order begins, and drops those that are over: enough, at a
-// few per start of a session, that what has expired never outweighs what lives.
-func (s *store) sweep(ms int64) {
-	looked := 0
-	for _, any := range s.sessions {
-		if ms >= any.overAt() {
-			s.removeSession(any)
-		}
-		if looked++; looked == 4 {
-			return
-		}
-	}
 }
 
 // liveRecords is how many lines a compacted journal would have.
