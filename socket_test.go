@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -330,10 +331,12 @@ func TestPatienceOfARun(t *testing.T) {
 	for _, body := range []string{"Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"} {
 		c := s.dial(t)
 		fmt.Fprintf(c, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\n%s", s.addr, body)
-		readings, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the run reads
-		if err != nil {
-			t.Fatal(err)
-		}
+		var readings *os.File
+		eventually(t, "run that reads", func() (reading bool) {
+			var err error
+			readings, err = os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // refused as long as nobody reads
+			return err == nil
+		})
 		<-time.After(3 * shortPatience.write) // the story is about this much time passing
 		io.WriteString(readings, fourReadings)
 		readings.Close()
