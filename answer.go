@@ -128,7 +128,7 @@ func writeError(w http.ResponseWriter, e *httpError) {
 	for name, values := range e.Header {
 		w.Header()[name] = values
 	}
-	if e.Status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" && e.Code == "busy" {
+	if e.Code == "busy" && e.Header.Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "1")
 	}
 	body, _ := json.Marshal(e.problem()) // strings and numbers: it can't fail

@@ -443,22 +443,6 @@ func TestTokensOfAnotherHubAreMalformed(t *testing.T) {
 	one.me(two.login("demo").access).want(401, "token_malformed")
 }
 
-func TestAtMostAThousandSessionsAUser(t *testing.T) {
-	t.Parallel()
-	h := newTestHub(t)
-	oldest := h.login("demo")
-	second := h.login("demo")
-	for range maxSessionsPerUser - 2 {
-		h.login("demo")
-	}
-	h.me(oldest.access).want(200)
-
-	h.login("demo")
-
-	h.me(oldest.access).want(401, "token_revoked")
-	h.me(second.access).want(200)
-}
-
 func TestExpiredSessionsMakeRoomFirst(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)

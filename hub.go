@@ -126,29 +126,23 @@ func methodNotAllowed(allow string) route {
 
 // filesRoute and runRoute guard an operation as the operator asked with -protect.
 func filesRoute(serve route) route {
-	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
-		if err := h.guard(h.settings.protectFiles, r); err != nil {
-			return err
-		}
-		return serve(h, w, r)
-	}
+	return guarded(serve, func(s *settings) bool { return s.protectFiles })
 }
 
 func runRoute(serve route) route {
+	return guarded(serve, func(s *settings) bool { return s.protectRun })
+}
+
+// guarded asks for an access token where the operation is protected.
+func guarded(serve route, protected func(*settings) bool) route {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
-		if err := h.guard(h.settings.protectRun, r); err != nil {
-			return err
+		if protected(h.settings) {
+			if _, _, err := h.authenticate(r); err != nil {
+				return err
+			}
 		}
 		return serve(h, w, r)
 	}
-}
-
-func (h *Hub) guard(protected bool, r *http.Request) error {
-	if !protected {
-		return nil
-	}
-	_, _, err := h.authenticate(r)
-	return err
 }
 
 // ServeHTTP answers r. A path that the mux would have cleaned is not found: nothing here redirects.

@@ -204,14 +204,7 @@ func splitNamespace(r *http.Request) (string, *http.Request, error) {
 }
 
 // isNamespace reports whether name is 1 to 64 of A-Za-z0-9_-
-func isNamespace(name string) bool {
-	for _, c := range []byte(name) {
-		if letter := 'a' <= c|0x20 && c|0x20 <= 'z'; !letter && !('0' <= c && c <= '9') && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxNamespaceName
-}
+func isNamespace(name string) bool { return isWord(name, 1, maxNamespaceName, "_-") }
 
 // checkKey reports with a 401 that a lab request does not carry the key of the lab, where there is one.
 func (l *lab) checkKey(r *http.Request) error {

@@ -71,17 +71,17 @@ func (r *userRecord) user() (*user, error) {
 }
 
 // isUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
-func isUsername(s string) bool {
-	if len(s) < 3 || len(s) > 64 {
-		return false
-	}
+func isUsername(s string) bool { return isWord(s, 3, 64, "._@+-") }
+
+// isWord reports whether s is least to most of ASCII letters, digits and the bytes of others.
+func isWord(s string, least, most int, others string) bool {
 	for _, c := range []byte(s) {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && !('0' <= c && c <= '9') && !strings.ContainsRune("._@+-", rune(c)) {
+		if !letter && !('0' <= c && c <= '9') && strings.IndexByte(others, c) < 0 {
 			return false
 		}
 	}
-	return true
+	return least <= len(s) && len(s) <= most
 }
 
 // isEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
