@@ -27,6 +27,7 @@ type httpError struct {
 	Code   string // stable, for programs
 	Detail string // for people: what was wrong and what to do
 	Fields []fieldError
+	Hint   string      // what the listing says, too
 	Header http.Header // further header fields of the answer, e.g. Retry-After
 }
 
@@ -38,13 +39,14 @@ type fieldError struct {
 
 func (e *httpError) Error() string { return e.Code + ": " + e.Detail }
 
-// problem is the body of an error answer (RFC 9457 section 3.1; "code" and "errors" are extension members).
+// problem is the body of an error answer (RFC 9457 section 3.1; "code", "errors" and "hint" are extension members).
 type problem struct {
 	Title  string       `json:"title"`
 	Status int          `json:"status"`
 	Code   string       `json:"code"`
 	Detail string       `json:"detail"`
 	Errors []fieldError `json:"errors,omitempty"`
+	Hint   string       `json:"hint,omitempty"`
 }
 
 func (e *httpError) problem() *problem {
@@ -52,7 +54,7 @@ func (e *httpError) problem() *problem {
 	if title == "" {
 		title = strconv.Itoa(e.Status)
 	}
-	return &problem{title, e.Status, e.Code, e.Detail, e.Fields}
+	return &problem{title, e.Status, e.Code, e.Detail, e.Fields, e.Hint}
 }
 
 func fail(status int, code, detail string) *httpError {
@@ -94,7 +96,11 @@ func answerFor(err error) *httpError {
 			if s.status == http.StatusUnauthorized {
 				return unauthorized(s.code, s.detail)
 			}
-			return fail(s.status, s.code, s.detail)
+			known = fail(s.status, s.code, s.detail)
+			if field, taken := strings.CutSuffix(s.code, "_taken"); taken {
+				known.Fields = []fieldError{{field, s.detail}}
+			}
+			return known
 		}
 	}
 	return fail(http.StatusInternalServerError, "internal", "Something went wrong inside the hub. Its log says what.")

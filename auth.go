@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"io"
 	"net"
@@ -83,7 +84,7 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	u, err := h.checkPassword(r, name, email, password)
+	u, err := h.checkPassword(r, cmp.Or(name, email), password)
 	if err != nil {
 		return err
 	}
@@ -95,15 +96,12 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 	return h.writeSession(w, http.StatusOK, &s, u)
 }
 
-// checkPassword returns the user that name, or else email, belongs to, if password is right.
-func (h *Hub) checkPassword(r *http.Request, name, email, password string) (*user, error) {
-	find, key := h.store.userNamed, name
-	if name == "" {
-		find, key = h.store.userAt, email
-	}
+// checkPassword returns the user whose name or e-mail address login is, if password is right. Many forms have one field
+// for both, and call it one or the other.
+func (h *Hub) checkPassword(r *http.Request, login, password string) (*user, error) {
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	throttleKey := fold(key) + "\x00" + address
-	if len(key) > 254 { // nobody has such a name; it need not be remembered whole
+	throttleKey := fold(login) + "\x00" + address
+	if len(login) > 254 { // nobody has such a name; it need not be remembered whole
 		throttleKey = address
 	}
 	attempt, err := h.throttle.begin(r.Context(), throttleKey, h.now)
@@ -111,11 +109,8 @@ func (h *Hub) checkPassword(r *http.Request, name, email, password string) (*use
 		return nil, err
 	}
 
-	u := find(key)
-	if u == nil && name != "" {
-		u = h.store.userAt(name) // one field for both is what many forms have
-	}
 	var c *credential
+	u := h.store.userNamed(login)
 	if u != nil {
 		c = &u.Credential
 	}
@@ -252,7 +247,10 @@ func bearer(r *http.Request) (string, error) {
 	if len(given) > 1 {
 		return "", errTokenMalformed // which one is meant?
 	}
-	return strings.TrimLeft(token, " "), nil
+	if token = strings.TrimLeft(token, " "); token == "" {
+		return "", errTokenMissing
+	}
+	return token, nil
 }
 
 // newSession returns a session of u that begins now.

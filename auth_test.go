@@ -163,6 +163,27 @@ func TestNamesAreUniqueWithoutRegardToCase(t *testing.T) {
 	h.post(loginPath, map[string]any{"username": "KIM", "password": "12345678"}).want(200)
 	h.post(loginPath, map[string]any{"email": "KIM@example.test", "password": "12345678"}).want(200)
 	h.post(loginPath, map[string]any{"username": "kim@example.test", "password": "12345678"}).want(200) // one field for both
+	h.post(loginPath, map[string]any{"email": "kim", "password": "12345678"}).want(200)
+}
+
+// Nobody takes a login away from its owner by registering it as the other kind of name.
+func TestANameIsNobodyElsesAddress(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	h.post(registerPath, object{"username": "kim", "password": "12345678", "email": "kim@example.test"}).want(201)
+	h.post(registerPath, object{"username": "lee@example.test", "password": "12345678"}).want(201)
+
+	for field, body := range map[string]object{
+		"username": {"username": "Kim@example.test", "password": "87654321"},
+		"email":    {"username": "pat", "password": "87654321", "email": "Lee@example.test"},
+	} {
+		faults := h.post(registerPath, body).want(409, field+"_taken").json()["errors"].([]any)
+		if len(faults) != 1 || faults[0].(object)["field"] != field {
+			t.Errorf("faults %v, want one in %s", faults, field)
+		}
+	}
+	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).want(200)
+	h.post(loginPath, object{"email": "lee@example.test", "password": "12345678"}).want(200)
 }
 
 func TestOneOfManyRegistersAName(t *testing.T) {
@@ -408,7 +429,9 @@ func TestBearer(t *testing.T) {
 		{"scheme in any case", "bEARER " + p.access, 200, ""},
 		{"two spaces", "Bearer  " + p.access, 200, ""},
 		{"other scheme", "Basic ZGVtbzpkZW1v", 401, "token_missing"},
-		{"no token", "Bearer", 401, "token_malformed"},
+		{"no token", "Bearer", 401, "token_missing"},
+		{"no token but a space", "Bearer  ", 401, "token_missing"},
+		{"a comma", "Bearer ,", 401, "token_malformed"},
 		{"no scheme", p.access, 401, "token_missing"},
 		{"refresh token", "Bearer " + p.refresh, 401, "token_wrong_type"},
 		{"two tokens", "Bearer " + p.access + " " + p.access, 401, "token_malformed"},

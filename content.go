@@ -143,7 +143,9 @@ func serveFile(file resultFile) route {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
 		c, open, err := h.output.read(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fail(http.StatusNotFound, "file_unavailable", file.name()+" is not available. "+hint)
+			e := fail(http.StatusNotFound, "file_unavailable", file.name()+" is not available. "+hint)
+			e.Hint = hint
+			return e
 		}
 		if err != nil {
 			return err

@@ -53,8 +53,9 @@ func TestListingBeforeAnyRun(t *testing.T) {
 		t.Errorf("listing\n%s", got)
 	}
 	for _, name := range []string{"/barrier", "/impact", "/alertesph"} {
-		if detail := h.get(listingPath+name).want(404, "file_unavailable").str("detail"); !strings.Contains(detail, "POST "+runPath) {
-			t.Errorf("no hint in %q", detail)
+		problem := h.get(listingPath+name).want(404, "file_unavailable")
+		if hint := problem.str("hint"); hint != "POST "+runPath+" produces the three files." || !strings.Contains(problem.str("detail"), hint) {
+			t.Errorf("hint %q, detail %q", hint, problem.str("detail"))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestFaultAnswers(t *testing.T) {
 	h.me("").want(401, "injected")
 	h.fault(object{"operation": "me", "status": 429})
 	h.me("").want(429, "injected")
-	h.me("").want(401, "token_malformed")
+	h.me("").want(401, "token_missing")
 }
 
 func TestFaultsMeetTheirRequests(t *testing.T) {

@@ -19,7 +19,7 @@ func TestRequestRecord(t *testing.T) {
 	pair := h.login("demo")
 	sid := payload(t, pair.access)["sid"].(string)
 	h.me(pair.access).want(200)
-	h.me("").want(401)
+	h.me("undefined").want(401)
 	h.get("/api/authentication/me").want(401, "token_missing")
 	h.me(pair.refresh).want(401, "token_wrong_type")
 	next := h.refreshWith(pair.refresh).want(200).pair()
@@ -53,7 +53,7 @@ func TestRequestRecord(t *testing.T) {
 	}
 	want := strings.ReplaceAll(`1 login POST 200 - demo S -
 2 me GET 200 - demo S access/0/valid
-3 me GET 401 token_malformed - - -
+3 me GET 401 token_malformed - - -/-/malformed
 4 me GET 401 token_missing - - -
 5 me GET 401 token_wrong_type demo S refresh/0/wrong_type
 6 refresh POST 200 - demo S refresh/0/valid

@@ -65,8 +65,8 @@ func (s *store) forgetAll() {
 	for id, u := range s.users {
 		if !u.Seed {
 			delete(s.users, id)
-			delete(s.byName, fold(u.Username))
-			delete(s.byEmail, fold(u.Email))
+			delete(s.byLogin, fold(u.Username))
+			delete(s.byLogin, fold(u.Email))
 		}
 	}
 }

@@ -49,8 +49,7 @@ type store struct {
 
 	mu       sync.RWMutex
 	users    map[string]*user // by id
-	byName   map[string]*user // by user name in lower case
-	byEmail  map[string]*user // by e-mail address in lower case
+	byLogin  map[string]*user // by user name and by e-mail address, in lower case: each means one account only
 	seeds    int              // how many users are not of the journal
 	sessions map[string]*session
 	ofUser   map[string]*sessionList
@@ -61,8 +60,7 @@ type store struct {
 func newStore(seeds []*user) (*store, error) {
 	s := &store{
 		users:    make(map[string]*user, len(seeds)),
-		byName:   make(map[string]*user, len(seeds)),
-		byEmail:  make(map[string]*user, len(seeds)),
+		byLogin:  make(map[string]*user, 2*len(seeds)),
 		sessions: make(map[string]*session),
 		ofUser:   make(map[string]*sessionList),
 		seeds:    len(seeds),
@@ -207,16 +205,11 @@ func (s *store) live(id string) (session, *user, error) {
 	return *current, owner, nil
 }
 
-// userNamed returns the user of that name, or nil.
-func (s *store) userNamed(name string) *user { return s.find(s.byName, name) }
-
-// userAt returns the user of that e-mail address, or nil.
-func (s *store) userAt(email string) *user { return s.find(s.byEmail, email) }
-
-func (s *store) find(index map[string]*user, key string) *user {
+// userNamed returns the user of that name or e-mail address, or nil.
+func (s *store) userNamed(login string) *user {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return index[fold(key)]
+	return s.byLogin[fold(login)]
 }
 
 // change runs one verb: decide checks the rules under the mutex and says what is to happen.
@@ -332,18 +325,19 @@ func (s *store) applyRecord(r *event) {
 func (s *store) addUser(u *user) {
 	u.record()
 	s.users[u.ID] = u
-	s.byName[fold(u.Username)] = u
+	s.byLogin[fold(u.Username)] = u
 	if u.Email != "" {
-		s.byEmail[fold(u.Email)] = u
+		s.byLogin[fold(u.Email)] = u
 	}
 }
 
-// freeFor returns errUsernameTaken or errEmailTaken if another user has what u wants.
+// freeFor returns errUsernameTaken or errEmailTaken if another user has what u wants. A name that is another user's
+// e-mail address would log its owner out of it, and the other way round, so both are of one kind.
 func (s *store) freeFor(u *user) error {
 	switch {
-	case s.byName[fold(u.Username)] != nil:
+	case s.byLogin[fold(u.Username)] != nil:
 		return errUsernameTaken
-	case u.Email != "" && s.byEmail[fold(u.Email)] != nil:
+	case u.Email != "" && s.byLogin[fold(u.Email)] != nil:
 		return errEmailTaken
 	}
 	return nil
