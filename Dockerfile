@@ -2,7 +2,7 @@
 #
 #   docker build -t authhub .
 #   docker run --rm -p 127.0.0.1:8080:8080 authhub
-#   docker run --rm -p 127.0.0.1:8080:8080 -e AUTHHUB_LAB_KEY=KEY-OF-16-BYTES-OR-MORE authhub -ephemeral -lab
+#   docker run --rm -p 127.0.0.1:8080:8080 -e AUTHHUB_LAB_KEY=KEY-OF-16-RANDOM-BYTES authhub -ephemeral -lab
 #
 # .ci/image makes the same tree without a container engine, starts it in a chroot and checks its health.
 FROM golang:1.26 AS build

@@ -552,6 +552,8 @@ func TestUsersOfAFile(t *testing.T) {
 	}
 	for name, bad := range map[string]string{
 		"no array":       `{}`,
+		"null":           `null`,
+		"no text":        `[{"username":5,"password":"x"}]`,
 		"unknown member": `[{"username":"kim","pasword":"x"}]`,
 		"no password":    `[{"username":"kim"}]`,
 		"two passwords":  `[{"username":"kim","password":"x","password_hash":"` + hash.String() + `"}]`,
@@ -565,8 +567,8 @@ func TestUsersOfAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := openHub(o, testLog(t)); err == nil {
-			t.Errorf("%s: accepted", name)
+		if _, _, err := openHub(o, testLog(t)); err == nil || strings.Contains(err.Error(), "main.") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

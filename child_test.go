@@ -5,14 +5,13 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -28,13 +27,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv("AUTHHUB_TEST_PROCESS") == "" {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	go reportHoldings()
 	o, err := parseFlags(os.Args[1:])
 	if err == nil {
 		o.rounds = ephemeralRounds
-		err = serve(ctx, o, strings.NewReader(""), os.Stdout, os.Stderr)
+		err = serve(untilSignalled(), o, strings.NewReader(""), os.Stdout, os.Stderr)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "authhub:", err)
@@ -57,6 +54,7 @@ func reportHoldings() {
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Writer
+	stderr io.Closer     // end of the pipe that log is read from
 	base   string        // "" until it has announced itself
 	ready  chan struct{} // closed when it has, or when it never will
 	ended  chan struct{} // closed when the process is gone
@@ -76,22 +74,24 @@ func startChild(t testing.TB, args ...string) *child {
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
 	}
 	p.cmd.Env = append(os.Environ(), "AUTHHUB_TEST_PROCESS=1", "AUTHHUB_SECRET=")
-	p.cmd.Stderr = p
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
+	stdin, err1 := p.cmd.StdinPipe()
+	stdout, err2 := p.cmd.StdoutPipe()
+	stderr, err3 := p.cmd.StderrPipe()
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	p.stdin, p.stderr = stdin, stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var read sync.WaitGroup
+	read.Go(func() { io.Copy(p, stderr) })
 	go func() {
 		line, _ := bufio.NewReader(stdout).ReadString('\n')
 		p.base = strings.TrimSpace(line)
 		close(p.ready)
 		io.Copy(io.Discard, stdout)
+		read.Wait()
 		p.cmd.Wait()
 		close(p.ended)
 	}()

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -43,8 +44,8 @@ Flags:
 
 Environment:
   AUTHHUB_SECRET       at least 32 bytes to derive the signing keys from, in place of DIR/secret
-  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; a must, of at least 16 bytes, with
-                       -lab on an address that is not loopback
+  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; a must with -lab on an address
+                       that is not loopback
 
 Standard output carries one line, the base URL. Exit status: 0 after a signal, 2 for misuse, 1 otherwise.
 
@@ -92,7 +93,12 @@ func parseFlags(args []string) (*options, error) {
 	f.StringVar(&o.readyFile, "ready-file", "", "")
 	f.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "")
 	f.StringVar(&o.logFormat, "log", "text", "")
-	f.Func("check", "", func(base string) error { o.check = base; return checkAddress(base) })
+	f.Func("check", "", func(base string) error {
+		if o.check = base; base == "" {
+			return errors.New("names no hub")
+		}
+		return nil
+	})
 	f.BoolVar(&o.tour, "tour", false, "")
 	f.BoolVar(&o.version, "version", false, "")
 	if err := f.Parse(args); err != nil {
@@ -135,7 +141,7 @@ func (o *options) setCORS(origins string) error {
 			continue
 		}
 		u, err := url.Parse(origin)
-		if origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin) {
+		if origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.Contains(origin, "*")) {
 			return fmt.Errorf("-cors: %q is not an origin such as https://app.example", origin)
 		}
 		o.cors = append(o.cors, origin)
@@ -165,21 +171,28 @@ func (o *options) checkFlags() error {
 	if o.secret != "" && len(o.secret) < minSecret {
 		return fmt.Errorf("AUTHHUB_SECRET: must be at least %d bytes", minSecret)
 	}
-	o.baseURL = strings.TrimRight(o.baseURL, "/")
 	if o.baseURL == "" {
 		return nil
 	}
-	if err := checkAddress(o.baseURL); err != nil {
+	base, err := parseAddress(o.baseURL)
+	if err != nil {
 		return fmt.Errorf("-base-url: %w", err)
 	}
+	o.baseURL = base
 	return nil
 }
 
-// checkAddress says what keeps base from being the address of a hub.
-func checkAddress(base string) error {
+// parseAddress returns the address of a hub as browsers write it: scheme and host in lower case, no port that goes
+// without saying, no slash at the end.
+func parseAddress(base string) (string, error) {
 	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%q is not an http or https address", base)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(base, "?#") {
+		return "", fmt.Errorf("%q is not an http or https address", base)
 	}
-	return nil
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+		return "", fmt.Errorf("%q has a port that is none", base)
+	}
+	u.Host = strings.ToLower(u.Host)
+	u.Host = strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
+	return strings.TrimRight(u.String(), "/"), nil
 }

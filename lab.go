@@ -28,7 +28,7 @@ import (
 const (
 	maxNamespaces    = 10_000
 	maxNamespaceName = 64
-	minLabKey        = 16 // bytes of a key that has to keep a network out
+	goodLabKey       = 16 // bytes of a key that nobody guesses
 )
 
 // lab is the handler of a process with -lab.

@@ -305,19 +305,21 @@ func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
 	}
 }
 
-func TestLabBeyondLoopbackWantsAGoodKey(t *testing.T) {
+func TestLabBeyondLoopbackWarnsOfAKeyThatCanBeGuessed(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"", "short", "fifteen bytes..", strings.Repeat(" ", 20)} {
+	for key, want := range map[string]bool{strings.Repeat(" ", 20): false, "short": true, "fifteen bytes..": true, "sixteen bytes...": false} {
 		o, err := parseFlags([]string{"-addr", "0.0.0.0:0", "-ephemeral", "-lab"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.labKey = key
-		var stdout bytes.Buffer
+		var stderr bytes.Buffer
 		ended, end := context.WithCancel(t.Context())
-		end() // should it start all the same
-		if err := serve(ended, o, strings.NewReader(""), &stdout, io.Discard); !errors.Is(err, errMisuse) || !strings.Contains(err.Error(), "16 bytes") || stdout.Len() > 0 {
-			t.Errorf("key %q: %v, %q", key, err, &stdout)
+		end()
+		err = serve(ended, o, strings.NewReader(""), io.Discard, &stderr)
+		refused := strings.TrimSpace(key) == ""
+		if warned := strings.Contains(stderr.String(), "guessed"); warned != want || errors.Is(err, errMisuse) != refused || err != nil && !refused {
+			t.Errorf("key %q: %v, %s", key, err, &stderr)
 		}
 	}
 }

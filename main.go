@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -47,9 +48,16 @@ const (
 )
 
 func main() {
+	os.Exit(cli(untilSignalled(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// untilSignalled returns a context that ends with the first signal to stop. A second one, as from a terminal and from
+// the parent process that passes it on, changes nothing, and neither does a reader of stdout or stderr who goes away.
+func untilSignalled() context.Context {
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(cli(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	_ = stop // would give the next signal back its power to kill
+	return ctx
 }
 
 // cli runs the program and returns its exit status: 0, 1, or 2 for misuse.
@@ -84,22 +92,25 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if o.readyFile != "" {
-		os.Remove(o.readyFile) // what an earlier hub wrote is not true any more
-	}
 	listener, err := listen(o.addr)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	if o.readyFile != "" {
+		os.Remove(o.readyFile) // what an earlier hub wrote is not true any more
+	}
 	bound := listener.Addr().(*net.TCPAddr)
 	if o.baseURL == "" {
 		o.baseURL = addressOf(bound)
 	}
-	if o.lab && len(strings.TrimSpace(o.labKey)) < minLabKey && !bound.IP.IsLoopback() {
-		return misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY to a key of at least %d bytes", o.addr, minLabKey))
+	if o.lab && strings.TrimSpace(o.labKey) == "" && !bound.IP.IsLoopback() {
+		return misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY", o.addr))
 	}
 	log, requestLog := newLogs(o.logFormat, stderr)
+	if _, err := os.Stat(o.readings); o.readings != "" && err != nil {
+		log.Warn("there are no readings yet", "cause", err) // they may come before the first run does
+	}
 
 	hub, closeHub, err := openHub(o, log)
 	if err != nil {
@@ -113,7 +124,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 		front, hub = lab, lab.root.hub.Load()
 	}
 	if o.run {
-		if err := hub.runOnce(ctx); err != nil {
+		if err := hub.runOnce(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -260,11 +271,12 @@ const minSecret = 32 // bytes
 func openSecret(path string) ([]byte, error) {
 	stored, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		stored = make([]byte, minSecret)
-		rand.Read(stored)
-		stored = []byte(hex.EncodeToString(stored) + "\n")
-		return stored, replaceFile(path, stored, 0o600)
+		random := make([]byte, minSecret)
+		rand.Read(random)
+		stored = []byte(hex.EncodeToString(random))
+		return stored, replaceFile(path, append(stored, '\n'), 0o600)
 	}
+	stored = bytes.TrimRight(stored, "\r\n") // so that AUTHHUB_SECRET="$(cat DIR/secret)" is the same
 	if err == nil && len(stored) < minSecret {
 		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, minSecret)
 	}
@@ -331,12 +343,18 @@ func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *ne
 	}
 	demo := o.users == ""
 	if o.logFormat == "text" {
-		fmt.Fprint(stderr, o.welcome(demo))
+		fmt.Fprint(stderr, o.welcome(demo, addressOf(bound)))
 	} else {
 		log.Info("ready", "base_url", o.baseURL, "addr", bound.String())
 	}
+	if o.logFormat == "off" { // of no log either, but the warnings are about who can get in
+		log = slog.New(slog.NewTextHandler(stderr, nil))
+	}
 	if !bound.IP.IsLoopback() && demo {
 		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
+	}
+	if !bound.IP.IsLoopback() && o.lab && len(o.labKey) < goodLabKey {
+		log.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed; one of %d random bytes or more can't", goodLabKey), "addr", bound.String())
 	}
 	fmt.Fprintln(stdout, o.baseURL)
 	return nil
@@ -349,10 +367,13 @@ func (o *options) removeReady() {
 	}
 }
 
-func (o *options) welcome(demo bool) string {
+func (o *options) welcome(demo bool, address string) string {
 	state := "State is kept in " + o.dir + "."
 	if o.ephemeral {
 		state = "Nothing is kept after it stops."
+	}
+	if address != o.baseURL {
+		state = "It listens on " + address + ".\n" + state
 	}
 	if !demo {
 		return fmt.Sprintf("authhub is ready at %s\n%s\nOperations: %s/api\n", o.baseURL, state, o.baseURL)
@@ -367,11 +388,14 @@ Open it in a browser, or try:
 `, o.baseURL, state)
 }
 
-// checkHealth asks the hub at base whether it is ready.
+// checkHealth asks the hub at base, which may be the address of its health itself, whether it is ready.
 func checkHealth(ctx context.Context, base string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/healthz", nil)
+	if _, err := parseAddress(base); err != nil {
+		return fmt.Errorf("-check: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(strings.TrimRight(base, "/"), "/healthz")+"/healthz", nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,10 +11,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -293,6 +296,14 @@ func TestReadyFile(t *testing.T) {
 	if got := readFile(t, file); got != hub.base+"\n" {
 		t.Errorf("%q after the line on stdout, which says %s", got, hub.base)
 	}
+	var stderr bytes.Buffer
+	if status := cli(t.Context(), []string{"-ephemeral", "-ready-file", file, "-addr", strings.TrimPrefix(hub.base, "http://")}, nil, io.Discard, &stderr); status != 1 {
+		t.Errorf("a second hub on the same port: exit status %d, %s", status, &stderr)
+	}
+	if got := readFile(t, file); got != hub.base+"\n" {
+		t.Errorf("%q after the start of another hub that failed", got)
+	}
+
 	hub.stop()
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a hub that is gone is still ready: %v", err)
@@ -360,6 +371,114 @@ func TestStory(t *testing.T) {
 	}
 }
 
+// A terminal signals the whole group, and a parent such as npm passes its signal on: a second one, while a client still
+// uploads, stops nothing that the first has not stopped.
+func TestASecondSignalDoesNotKill(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signals to send")
+	}
+	ready := filepath.Join(t.TempDir(), "ready")
+	p := startChild(t, "-ephemeral", "-ready-file", ready)
+	p.mustBeReady(t)
+	upload, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(upload, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", runPath)
+	if line, err := bufio.NewReader(upload).ReadString('\n'); !strings.Contains(line, "100") {
+		t.Fatalf("%q, %v", line, err)
+	}
+
+	p.cmd.Process.Signal(os.Interrupt)
+	eventually(t, "the hub stops", func() bool { return strings.Contains(p.said(), "stopping") })
+	p.cmd.Process.Signal(os.Interrupt)
+	time.AfterFunc(50*time.Millisecond, func() { upload.Close() }) // had the second one killed it, it would be dead by then
+	<-p.ended
+	if status := p.cmd.ProcessState.ExitCode(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if _, err := os.Stat(ready); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the ready file: %v", err)
+	}
+}
+
+// A test run that reads the address and lets go of both pipes keeps its hub.
+func TestNobodyHasToReadTheLog(t *testing.T) {
+	t.Parallel()
+	p := startChild(t, "-ephemeral", "-log", "text")
+	p.mustBeReady(t)
+	p.stderr.Close()
+	for range 3 {
+		if a := p.ask(t, "GET", "/api", "", ""); a == nil || a.status != 200 {
+			t.Fatalf("answer %v", a)
+		}
+	}
+}
+
+func TestTheAddressThatClientsKnow(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"https://hub.example/":        "https://hub.example",
+		"HTTPS://Hub.Example:443/a/b": "https://hub.example/a/b",
+		"http://hub.example:80":       "http://hub.example",
+		"http://hub.example:8080//":   "http://hub.example:8080",
+		"http://[::1]:80":             "http://[::1]",
+	} {
+		if got, err := parseAddress(given); got != want || err != nil {
+			t.Errorf("%s: %q, %v", given, got, err)
+		}
+	}
+
+	hub := startProcess(t, "-ephemeral", "-base-url", "https://hub.example")
+	hub.stop()
+	if said := hub.stderr.String(); hub.base != "https://hub.example" || !strings.Contains(said, "It listens on http://127.0.0.1:") {
+		t.Errorf("stdout %q, stderr\n%s", hub.base, said)
+	}
+}
+
+func TestAHubStoppedDuringItsFirstRunIsNotAnnounced(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var stdout bytes.Buffer
+	if status := cli(ended, []string{"-addr", "127.0.0.1:0", "-ephemeral", "-run"}, nil, &stdout, io.Discard); status != 0 || stdout.Len() > 0 {
+		t.Errorf("exit status %d, stdout %q", status, &stdout)
+	}
+}
+
+// The demo accounts on a network are worth a warning to those, too, who want no log.
+func TestWhoBindsWiderIsWarned(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		args   []string
+		warned bool
+	}{
+		{[]string{"-log", "off"}, true},
+		{[]string{"-log", "json"}, true},
+		{[]string{"-log", "off", "-users", writeUsers(t, 1)}, false},
+	} {
+		hub := startProcess(t, append(row.args, "-ephemeral", "-addr", "0.0.0.0:0")...)
+		hub.stop()
+		if warned := strings.Contains(hub.stderr.String(), "demo accounts"); warned != row.warned {
+			t.Errorf("%v: stderr %q", row.args, hub.stderr)
+		}
+	}
+}
+
+func TestASecretIsTheSameFromFileAndEnvironment(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "secret")
+	made, err1 := openSecret(path)
+	kept, err2 := openSecret(path)
+	if err := errors.Join(err1, err2); err != nil || len(made) < minSecret || !bytes.Equal(made, kept) {
+		t.Errorf("made %q, then read %q, %v", made, kept, err)
+	}
+	if file := readFile(t, path); file != string(made)+"\n" {
+		t.Errorf("the file holds %q", file)
+	}
+}
+
 func TestExitStatusAndOutput(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "missing", "file")
@@ -385,18 +504,23 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"no lifetime", "-refresh-ttl 0s", 2, "", "-refresh-ttl"},
 		{"bad group", "-protect files,everything", 2, "", "everything"},
 		{"bad origin", "-cors app.example", 2, "", "app.example"},
+		{"pattern of origins", "-cors https://*.example", 2, "", "*.example"},
 		{"bad base URL", "-base-url ftp://x", 2, "", "-base-url"},
+		{"base URL with a user", "-base-url http://u:p@x", 2, "", "-base-url"},
+		{"base URL with a query", "-base-url http://x?", 2, "", "-base-url"},
+		{"base URL of no port", "-base-url http://x:99999", 2, "", "port"},
 		{"bad log", "-log loud", 2, "", "loud"},
 		{"taken port", "-ephemeral -addr " + strings.TrimPrefix(holder.base, "http://"), 1, "", "is in use"},
 		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d", os.Getpid())},
 		{"short secret", "-dir " + short, 1, "", "32 bytes"},
 		{"no users", "-ephemeral -users " + missing, 1, "", "missing"},
 		{"run without readings", "-ephemeral -run -log off -readings " + missing, 1, "", "can't be opened"},
-		{"check of nothing", "-check=", 2, "", "http"},
-		{"check of no address", "-check 127.0.0.1:8080", 2, "", "127.0.0.1:8080"},
+		{"check of nothing", "-check=", 2, "", "-check"},
+		{"check of no address", "-check 127.0.0.1:8080", 1, "", "127.0.0.1:8080"},
 		{"ready file in no folder", "-ephemeral -log off -ready-file " + missing, 1, "", "-ready-file"},
 		{"unhealthy", "-check http://127.0.0.1:1", 1, "", "127.0.0.1:1"},
 		{"healthy", "-check " + holder.base, 0, "", ""},
+		{"healthy by the address of its health", "-check " + holder.base + "/healthz", 0, "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/mail"
 	"strconv"
@@ -108,8 +109,15 @@ func parseSeeds(data io.Reader) ([]*user, error) {
 	decoder := json.NewDecoder(data)
 	decoder.DisallowUnknownFields()
 	var seeds []seed
-	if err := decoder.Decode(&seeds); err != nil {
+	err := decoder.Decode(&seeds)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf(`the JSON %s that ends at byte %d does not belong there; wanted is [{"username":…,"password":…},…]`, wrong.Value, wrong.Offset)
+	}
+	if err != nil {
 		return nil, err
+	}
+	if seeds == nil {
+		return nil, errors.New("null is no JSON array")
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("something follows the JSON array")
