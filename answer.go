@@ -194,6 +194,9 @@ func readForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*form, e
 	if mayBeEmpty && len(body) == 0 {
 		return &form{}, nil
 	}
+	if err := checkCoding(r); err != nil {
+		return nil, err
+	}
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && mediaType == "application/json":
@@ -205,6 +208,17 @@ func readForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*form, e
 	}
 	return nil, fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
 		"Send the body as application/json or application/x-www-form-urlencoded, and say so in Content-Type.")
+}
+
+// checkCoding refuses a body in a content coding such as gzip (RFC 9110 section 15.5.16): the hub takes bodies as they are.
+func checkCoding(r *http.Request) error {
+	coding := r.Header.Get("Content-Encoding")
+	if coding == "" || strings.EqualFold(coding, "identity") {
+		return nil
+	}
+	e := fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
+	e.Header = http.Header{"Accept-Encoding": {"identity"}}
+	return e
 }
 
 // readBody returns the whole body, or the answer to one that is too large, too slow or cut short.

@@ -138,7 +138,8 @@ func (c *content) compressed(open *os.File) *representation {
 }
 
 // serveFile answers with one of the files. A range is always one of the file as it is, and the compressed form has
-// an ETag of its own (RFC 9110 section 8.8.3).
+// an ETag of its own (RFC 9110 section 8.8.3). Who has the file as it is already, as a client that asked with HEAD
+// first, is asked about that and not sent the other form.
 func serveFile(file resultFile) route {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
 		c, open, err := h.output.read(file)
@@ -159,7 +160,8 @@ func serveFile(file resultFile) route {
 		header["Cache-Control"] = revalidate
 		header["Vary"] = varyEncoding
 		form := c.plain
-		if r.Header.Get("Range") == "" && takesGzip(r.Header) {
+		has := strings.Contains(r.Header.Get("If-None-Match"), form.etag[0])
+		if r.Header.Get("Range") == "" && takesGzip(r.Header) && !has {
 			if gzipped := c.compressed(open); gzipped != nil {
 				form = gzipped
 				header["Content-Encoding"] = gzipCoding

@@ -165,9 +165,11 @@ func readParameters(query url.Values) (parameters, error) {
 			*value = d
 		}
 	}
-	for name := range query {
+	for name, values := range query { // a run with the defaults, or with one of two values, would pass for what was meant
 		if !slices.Contains([]string{"low", "high", "interval", "max_gap"}, name) {
-			f.fault(name, "is no parameter of a run; there are low, high, interval and max_gap") // a run with the defaults would pass for what was meant
+			f.fault(name, "is no parameter of a run; there are low, high, interval and max_gap")
+		} else if len(values) > 1 {
+			f.fault(name, "is there more than once")
 		}
 	}
 	limit("low", &p.Low)
@@ -206,6 +208,9 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (input, error) {
 		csv = false
 	}
 	if csv {
+		if err := checkCoding(r); err != nil {
+			return input{}, err
+		}
 		return h.readUpload(w, r)
 	}
 	n, err := r.Body.Read(make([]byte, 1))

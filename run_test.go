@@ -80,7 +80,7 @@ func TestParametersAreChecked(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	for query, field := range map[string]string{
-		"low=0": "low", "low=-1": "low", "low=x": "low", "low=": "low", "low=NaN": "low", "low=8.5": "low", "low=9": "low",
+		"low=7&low=7": "low", "low=0": "low", "low=-1": "low", "low=x": "low", "low=": "low", "low=NaN": "low", "low=8.5": "low", "low=9": "low",
 		"high=14": "high", "high=6.5": "low", "high=1e3": "high", "high=8,5": "high",
 		"interval=59s": "interval", "interval=24h1s": "interval", "interval=1": "interval", "interval=90.5s": "interval", "interval=-1h": "interval",
 		"max_gap=0s": "max_gap", "max_gap=-1m": "max_gap", "max_gap=forever": "max_gap", "max_gap=99999999h": "max_gap", "lwo=7": "lwo",
@@ -145,6 +145,11 @@ func TestRunBodies(t *testing.T) {
 	h := newTestHub(t)
 	h.post(runPath, "", "Content-Type", "application/json").want(200) // clients that always send a type
 	h.post(runPath, "{}", "Content-Type", "application/json").want(415, "unsupported_media_type")
+	if a := h.post(runPath, fourReadings, "Content-Type", "text/csv", "Content-Encoding", "gzip").want(415, "unsupported_media_type"); a.header.Get("Accept-Encoding") != "identity" {
+		t.Errorf("%v", a.header)
+	}
+	h.post(loginPath, object{"username": "demo", "password": "demo-password"}, "Content-Encoding", "gzip").want(415, "unsupported_media_type")
+	h.post(loginPath, object{"username": "demo", "password": "demo-password"}, "Content-Encoding", "identity").want(200)
 	h.post(runPath, fourReadings).want(415, "unsupported_media_type")
 	h.post(runPath, fourReadings, "Content-Type", "text/csv; charset=latin1").want(415, "unsupported_media_type")
 	h.post(runPath, fourReadings+strings.Repeat("x", maxUpload), "Content-Type", "text/csv").want(413, "body_too_large")
