@@ -11,7 +11,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -34,7 +33,7 @@ const (
 // lab is the handler of a process with -lab.
 type lab struct {
 	ctx      context.Context // ends when the process stops; then nothing waits any longer
-	secret   []byte          // of the namespaces, which no restart outlives
+	secret   []byte          // of the namespaces
 	seeds    []*user
 	identity maphash.Seed // of the digests that tell whether two requests are the same
 	mux      *http.ServeMux
@@ -65,13 +64,12 @@ type bench struct {
 func newLab(ctx context.Context, hub *Hub) *lab {
 	l := &lab{
 		ctx:      ctx,
-		secret:   make([]byte, minSecret),
+		secret:   hub.signer.keys[accessToken].key,
 		seeds:    hub.store.seedUsers(),
 		identity: maphash.MakeSeed(),
 		mux:      newLabMux(),
 		spaces:   make(map[string]*bench),
 	}
-	rand.Read(l.secret)
 	l.root = l.newBench(*hub)
 	return l
 }

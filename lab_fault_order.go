@@ -135,11 +135,12 @@ func (f *fault) writeAnswer(w http.ResponseWriter) {
 	for name, value := range f.Headers {
 		w.Header()[http.CanonicalHeaderKey(name)] = []string{value}
 	}
+	if f.Status == http.StatusUnauthorized && w.Header()["Www-Authenticate"] == nil {
+		w.Header()["Www-Authenticate"] = []string{`Bearer realm="authhub"`} // RFC 9110 section 15.5.2: a 401 has one
+	}
 	contentType := w.Header()["Content-Type"]
 	body, isText := f.Body.(string)
 	switch {
-	case f.Body == nil && f.Status == http.StatusUnauthorized && w.Header()["Www-Authenticate"] == nil:
-		writeError(w, unauthorized("injected", "The lab's fault "+f.id+" answers in place of the hub."))
 	case f.Body == nil && f.Status >= 400:
 		writeError(w, fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub."))
 	case f.Body == nil:

@@ -93,6 +93,14 @@ func TestFaultAnswers(t *testing.T) {
 	}
 	h.fault(object{"operation": "me", "status": 401})
 	h.me("").want(401, "injected")
+	h.fault(object{"operation": "me", "status": 401, "body": object{"error": "invalid_token"}})
+	if got := h.me("").want(401).header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
+		t.Errorf("WWW-Authenticate %q", got)
+	}
+	h.fault(object{"operation": "me", "status": 401, "headers": object{"WWW-Authenticate": "Basic"}})
+	if got := h.me("").header.Get("WWW-Authenticate"); got != "Basic" {
+		t.Errorf("WWW-Authenticate %q", got)
+	}
 	h.fault(object{"operation": "me", "status": 429})
 	h.me("").want(429, "injected")
 	h.me("").want(401, "token_missing")

@@ -35,8 +35,11 @@ func readStrict(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names .
 	return in, nil
 }
 
-// checkJSON returns a 415 unless the body says that it is JSON.
+// checkJSON returns a 415 if the body says that it is something else than JSON, or JSON in a content coding.
 func checkJSON(r *http.Request) error {
+	if err := checkCoding(r); err != nil || r.Header["Content-Type"] == nil {
+		return err
+	}
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
 		return fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
 	}
@@ -131,7 +134,7 @@ func (f *form) span(name string, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(given)
 	switch {
 	case err != nil || d == 0:
-		f.fault(name, `must be a duration such as "16m", "168h" or "250ms"`)
+		f.fault(name, `must be a duration, and not zero, such as "16m", "168h" or "250ms"`)
 		return 0
 	case d < least || d > most:
 		f.fault(name, fmt.Sprintf("must be from %s to %s", spell(least), spell(most)))

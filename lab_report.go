@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,21 +44,29 @@ func (b *bench) showReport(w http.ResponseWriter, _ *http.Request) error {
 	}{findings, len(all), overwritten})
 }
 
-// judge returns what all rules find, in the order of the requests. What a client does with a token is not judged where
-// the token was ordered: it had neither the other one of the pair nor the life of a session.
+// judge returns what all rules find, in the order of the requests. What a client does with a token that was ordered with
+// something wrong is not its doing; with a sound one it did not get the other one of the pair, so that it is not judged
+// by when it refreshes.
 func judge(all []*seenRequest) []finding {
 	findings := []finding{}
 	for _, rule := range []func([]*seenRequest) []finding{repeatedFailure, retryAfterIgnored, tokenInTheAddress} {
 		findings = append(findings, rule(all)...)
 	}
-	own := slices.DeleteFunc(slices.Clone(all), func(r *seenRequest) bool { return strings.HasPrefix(r.session, orderedPrefix) })
-	for _, rule := range []func([]*seenRequest) []finding{
-		twoRefreshes, spentRefreshToken, tokenAfterLogout, wrongTokenType, refreshWithoutNeed, noRefreshAfterExpiry,
-	} {
+	sound := withoutSessions(all, defectPrefix)
+	for _, rule := range []func([]*seenRequest) []finding{twoRefreshes, spentRefreshToken, tokenAfterLogout, wrongTokenType} {
+		findings = append(findings, rule(sound)...)
+	}
+	own := withoutSessions(sound, orderedPrefix)
+	for _, rule := range []func([]*seenRequest) []finding{refreshWithoutNeed, noRefreshAfterExpiry} {
 		findings = append(findings, rule(own)...)
 	}
 	slices.SortFunc(findings, func(a, b finding) int { return cmp.Or(slices.Compare(a.Seqs, b.Seqs), cmp.Compare(a.Rule, b.Rule)) })
 	return findings
+}
+
+// withoutSessions returns the requests but for those of sessions whose id begins like that.
+func withoutSessions(all []*seenRequest, prefix string) []*seenRequest {
+	return slices.DeleteFunc(slices.Clone(all), func(r *seenRequest) bool { return strings.HasPrefix(r.session, prefix) })
 }
 
 // found makes a finding of these requests, the first of which names the session.
@@ -104,8 +113,9 @@ func (r *seenRequest) isRefresh() bool {
 	return ok && r.operation == "refresh" && *r.token.Kind == refreshToken.String()
 }
 
-// twoRefreshes: one expiry, one refresh. Several with one token count as long as the successor pair is not in use:
-// from then on the client knows it, and a further one is a spent token's use and no more.
+// twoRefreshes: one expiry, one refresh. Several with one token count as long as the successor pair is not in use and
+// has not expired itself: from then on the client knows it, and a further one is a spent token's use and no more. A
+// refresh of the new pair as soon as it is there counts as well.
 func twoRefreshes(all []*seenRequest) (findings []finding) {
 	refreshes := make(map[generation][]*seenRequest)
 	var order []generation
@@ -116,7 +126,7 @@ func twoRefreshes(all []*seenRequest) (findings []finding) {
 			continue
 		}
 		used[g] = true
-		if !r.isRefresh() || used[generation{g.session, g.number + 1}] || r.isRetryOf(refreshes[g]) {
+		if !r.isRefresh() || used[generation{g.session, g.number + 1}] || r.isRetryOf(refreshes[g]) || r.isOfALaterExpiry(refreshes[g]) {
 			continue
 		}
 		if refreshes[g] == nil {
@@ -130,7 +140,34 @@ func twoRefreshes(all []*seenRequest) (findings []finding) {
 				"Let one request refresh and have all others wait for its result.", spellSeqs(shown)), shown...))
 		}
 	}
+	return append(findings, refreshedAtOnce(all)...)
+}
+
+// refreshedAtOnce: of the two refreshes for one expiry the second came with the new token.
+func refreshedAtOnce(all []*seenRequest) (findings []finding) {
+	got := make(map[generation]*seenRequest) // by the pair that a refresh gave for an expiry
+	for _, r := range all {
+		if g, _ := r.pair(); r.isRefresh() && r.status == http.StatusOK && !r.early && !r.lost && !r.injected {
+			got[generation{g.session, g.number + 1}] = r
+		}
+	}
+	for _, r := range earlyRefreshes(all) {
+		g, _ := r.pair()
+		if first := got[g]; first != nil {
+			findings = append(findings, found("two_refreshes", fmt.Sprintf("Requests %d and %d refreshed one after the other for the same expiry. "+
+				"Let one request refresh and have all others wait for its result.", first.seq, r.seq), first, r))
+		}
+	}
 	return findings
+}
+
+// isOfALaterExpiry reports whether the pair that the first of these refreshes gave had expired as well when r came.
+func (r *seenRequest) isOfALaterExpiry(refreshes []*seenRequest) bool {
+	if len(refreshes) == 0 {
+		return false
+	}
+	first := refreshes[0]
+	return first.answered && first.lifetime > 0 && waited(first.endedAt, first.endedReal, r) >= first.lifetime
 }
 
 // isRetryOf reports whether r came after one of these had failed, as far as the client could see.
@@ -162,7 +199,7 @@ func spentRefreshToken(all []*seenRequest) (findings []finding) {
 }
 
 // tokenAfterLogout: a session's token was used after its logout or, if it was another session's that ended it as well,
-// after a 401 had said so.
+// after a 401 had said so, but for one refresh.
 func tokenAfterLogout(all []*seenRequest) (findings []finding) {
 	logouts := make(map[string]*seenRequest)    // by session
 	everywhere := make(map[string]*seenRequest) // by user
@@ -182,10 +219,12 @@ func tokenAfterLogout(all []*seenRequest) (findings []finding) {
 		}
 		logout := logouts[r.session]
 		if logout == nil && r.token.State == "revoked" && everywhere[r.user] != nil {
-			if first := refused[r.session]; first != nil && r.begun > first.ended {
-				logout = everywhere[r.user]
-			} else if first == nil && r.status == http.StatusUnauthorized && !r.lost {
+			first := refused[r.session]
+			told := r.status == http.StatusUnauthorized && !r.lost
+			if told && (first == nil || r.isRefresh() && !first.isRefresh()) { // many clients try a refresh on any 401
 				refused[r.session] = r
+			} else if first != nil && r.begun > first.ended {
+				logout = everywhere[r.user]
 			}
 		}
 		if logout != nil && r.session != "" && r.begun > logout.ended {
@@ -213,6 +252,15 @@ func wrongTokenType(all []*seenRequest) (findings []finding) {
 // refreshWithoutNeed: a refresh while the access token has more than half of its life before it, unless a request
 // with that token had been refused.
 func refreshWithoutNeed(all []*seenRequest) (findings []finding) {
+	for _, r := range earlyRefreshes(all) {
+		findings = append(findings, found("refresh_without_need", fmt.Sprintf("Request %d refreshed although more than half of the access token's "+
+			"lifetime (expires_in) was left. Refresh shortly before it ends, or on a 401.", r.seq), r))
+	}
+	return findings
+}
+
+// earlyRefreshes returns the refreshes that refreshWithoutNeed speaks of.
+func earlyRefreshes(all []*seenRequest) (early []*seenRequest) {
 	refused := make(map[generation]bool)
 	for _, r := range all {
 		g, ok := r.pair()
@@ -221,22 +269,21 @@ func refreshWithoutNeed(all []*seenRequest) (findings []finding) {
 		case r.status == http.StatusUnauthorized && !r.isRefresh():
 			refused[g] = true
 		case r.isRefresh() && r.early && !refused[g]:
-			findings = append(findings, found("refresh_without_need", fmt.Sprintf("Request %d refreshed although more than half of the access token's "+
-				"lifetime (expires_in) was left. Refresh shortly before it ends, or on a 401.", r.seq), r))
+			early = append(early, r)
 		}
 	}
-	return findings
+	return early
 }
 
 // repeatedFailure: the same request, failed, and sent again more than 3 times within 5 s. Those under way at once are
-// no repetition, and neither are those that met the end of an access token whose pair was then exchanged: a page that
+// no repetition, and neither are those that met the end of an access token before its pair was exchanged: a page that
 // asks for much at once hears of it as often.
 func repeatedFailure(all []*seenRequest) (findings []finding) {
-	refreshed := exchangedPairs(all)
+	exchanged := exchangeEnds(all)
 	failures := make(map[uint64][]*seenRequest)
 	for _, r := range all {
 		g, ok := r.pair()
-		handled := ok && !r.isRefresh() && r.status == http.StatusUnauthorized && g.number < refreshed[g.session]
+		handled := ok && !r.isRefresh() && r.status == http.StatusUnauthorized && r.begun < exchanged[g]
 		if !r.lost && r.status < 400 || handled {
 			continue
 		}
@@ -258,6 +305,21 @@ func repeatedFailure(all []*seenRequest) (findings []finding) {
 		}
 	}
 	return findings
+}
+
+// exchangeEnds returns, by pair, the place in the row of arrivals and ends of the last answer to a refresh with its token.
+func exchangeEnds(all []*seenRequest) map[generation]int {
+	ends := make(map[generation]int)
+	for _, r := range all {
+		if g, _ := r.pair(); r.isRefresh() {
+			end := r.ended
+			if !r.answered {
+				end = math.MaxInt
+			}
+			ends[g] = max(ends[g], end)
+		}
+	}
+	return ends
 }
 
 // exchangedPairs returns, by session, the number of the latest pair whose refresh token was sent, counted from 1.
@@ -323,7 +385,7 @@ func tokenInTheAddress(all []*seenRequest) (findings []finding) {
 }
 
 // noRefreshAfterExpiry: an access token was refused as expired, and the client neither exchanged the refresh token
-// that belongs to it nor logged in or out.
+// that belongs to it nor logged in or out. Where that had expired as well, the client may know, and need not try.
 func noRefreshAfterExpiry(all []*seenRequest) (findings []finding) {
 	refreshed := exchangedPairs(all)
 	expired := make(map[generation][]*seenRequest)
@@ -334,7 +396,7 @@ func noRefreshAfterExpiry(all []*seenRequest) (findings []finding) {
 			clear(expired) // the client has taken care of it in its own way
 		case r.operation == "logout" || r.isRefresh() && r.status == http.StatusOK: // with an older token, too, where that is allowed
 			maps.DeleteFunc(expired, func(of generation, _ []*seenRequest) bool { return of.session == r.session })
-		case ok && !r.lost && r.code == "token_expired" && *r.token.Kind == accessToken.String() && refreshed[g.session] <= g.number:
+		case ok && !r.lost && !r.over && r.code == "token_expired" && *r.token.Kind == accessToken.String() && refreshed[g.session] <= g.number:
 			expired[g] = append(expired[g], r)
 		}
 	}

@@ -101,6 +101,18 @@ func TestReport(t *testing.T) {
 			h.refreshWith(p.refresh).want(200)
 			h.refreshWith(p.refresh).want(401, "token_reused")
 		}, "spent_refresh_token[3 4]\ntwo_refreshes[3 4]"},
+		{"two refreshes for one expiry, the second one with the new token", func(t *testing.T, h *testHub, p pair) {
+			drain(h, p)
+			next := h.refreshWith(p.refresh).want(200).pair()
+			h.refreshWith(next.refresh).want(200)
+		}, "two_refreshes[3 4]\nrefresh_without_need[4]"},
+		{"a spent refresh token, an expiry later", func(t *testing.T, h *testHub, p pair) {
+			h.do("PUT", "/lab/refresh-policy", object{"reuse": "allow"}).want(200)
+			drain(h, p)
+			h.refreshWith(p.refresh).want(200)
+			h.clockTo(object{"advance": "15m"})
+			h.refreshWith(p.refresh).want(200)
+		}, "spent_refresh_token[3 4]"},
 		{"a refresh whose answer is lost", func(t *testing.T, h *testHub, p pair) {
 			drain(h, p)
 			h.fault(object{"operation": "refresh", "drop": "after"})
@@ -126,6 +138,20 @@ func TestReport(t *testing.T) {
 			h.me(other.access).want(401, "token_revoked")
 			h.me(other.access).want(401, "token_revoked")
 		}, "token_after_logout[3 5]"},
+		{"a session that another one's logout ended, and a refresh on the 401", func(t *testing.T, h *testHub, p pair) {
+			other := h.login("demo")
+			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
+			h.me(other.access).want(401, "token_revoked")
+			h.refreshWith(other.refresh).want(401, "token_revoked")
+			h.me(h.login("demo").access).want(200)
+		}, ""},
+		{"a session that another one's logout ended, and two refreshes", func(t *testing.T, h *testHub, p pair) {
+			other := h.login("demo")
+			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
+			h.me(other.access).want(401, "token_revoked")
+			h.refreshWith(other.refresh).want(401, "token_revoked")
+			h.refreshWith(other.refresh).want(401, "token_revoked")
+		}, "token_after_logout[3 6]"},
 		{"a logout whose answer is lost", func(t *testing.T, h *testHub, p pair) {
 			h.fault(object{"operation": "logout", "drop": "after"})
 			dropped(h, func() { h.post("/api/authentication/logout", nil, bearerOf(p.access)...) })
@@ -136,6 +162,15 @@ func TestReport(t *testing.T) {
 			h.refreshWith(h.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).want(201).str("token")).want(200)
 			h.me(h.post("/lab/tokens", object{"user": "demo", "defect": "wrong_type"}).want(201).str("token")).want(401, "token_wrong_type")
 		}, ""},
+		{"a sound token that was ordered, and used badly", func(t *testing.T, h *testHub, p pair) {
+			refresh := h.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).want(201).str("token")
+			h.me(refresh).want(401, "token_wrong_type")
+			h.refreshWith(refresh).want(200)
+			h.refreshWith(refresh).want(401, "token_reused")
+			access := h.post("/lab/tokens", object{"user": "demo"}).want(201).str("token")
+			h.post("/api/authentication/logout", nil, bearerOf(access)...).want(204)
+			h.me(access).want(401, "token_revoked")
+		}, "wrong_token_type[2]\nspent_refresh_token[3 4]\ntwo_refreshes[3 4]\ntoken_after_logout[5 6]"},
 		{"a session that the lab revoked", func(t *testing.T, h *testHub, p pair) {
 			h.post("/lab/sessions/"+payload(t, p.access)["sid"].(string)+"/revoke", nil).want(204)
 			h.me(p.access).want(401, "token_revoked")
@@ -199,6 +234,13 @@ func TestReport(t *testing.T) {
 			}
 			h.refreshWith(p.refresh).want(200)
 		}, ""},
+		{"on with the old token after a refresh", func(t *testing.T, h *testHub, p pair) {
+			drain(h, p)
+			h.refreshWith(p.refresh).want(200)
+			for range 5 {
+				h.me(p.access).want(401, "token_expired")
+			}
+		}, "repeated_failure[4 5 6 7 8]"},
 		{"five at once, all failed", func(t *testing.T, h *testHub, p pair) {
 			h.fault(object{"operation": "me", "hold": 8, "status": 503})
 			inParallel(8, func() { h.me(p.access).want(503) }).Wait()
@@ -293,6 +335,10 @@ func TestReport(t *testing.T) {
 			h.clockTo(object{"advance": "168h"})
 			h.me(p.access).want(401, "token_expired")
 			h.refreshWith(p.refresh).want(401, "token_expired")
+		}, ""},
+		{"nothing after token_expired, when the refresh token had expired too", func(t *testing.T, h *testHub, p pair) {
+			h.clockTo(object{"advance": "168h"})
+			h.me(p.access).want(401, "token_expired")
 		}, ""},
 		{"a refresh again after a broken answer that was no refresh", func(t *testing.T, h *testHub, p pair) {
 			h.clockTo(object{"advance": "10m"})

@@ -38,12 +38,14 @@ type seenRequest struct {
 	endedAt    time.Time
 	endedReal  time.Time
 	retryAfter time.Duration
-	early      bool // a refresh with more than half of the access token's life left
-	inAddress  bool // a token stood in the address
-	everywhere bool // a logout of all the user's sessions
-	injected   bool // the answer was a fault's, not the hub's
-	lost       bool // a fault kept the answer, or a part of it, from the client
-	unseen     bool // all of it
+	lifetime   time.Duration // of the session's access tokens; 0 for one that has ended
+	early      bool          // a refresh with more than half of the access token's life left
+	over       bool          // the session's refresh token had expired, or was worth nothing any more
+	inAddress  bool          // a token stood in the address
+	everywhere bool          // a logout of all the user's sessions
+	injected   bool          // the answer was a fault's, not the hub's
+	lost       bool          // a fault kept the answer, or a part of it, from the client
+	unseen     bool          // all of it
 }
 
 // seenToken is what the record says of a token.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -376,6 +377,15 @@ func TestOrderedClaims(t *testing.T) {
 		token := h.post("/lab/tokens", object{"user": "demo", "claims": claims}).want(201).str("token")
 		h.me(token).want(401, name)
 	}
+	for claim, status := range map[string]int{"exp": 200, "iat": 200, "nbf": 401} { // a language's own clock is finer than a token's
+		fine := float64(newTestClock().time().Unix()) + 60.123456789
+		token := h.post("/lab/tokens", object{"user": "demo", "claims": object{claim: fine}}).want(201).str("token")
+		if got := payload(t, token)[claim]; got != math.Round(fine*1000)/1000 {
+			t.Errorf("%s %v, ordered %v", claim, got, fine)
+		}
+		h.me(token).want(status)
+	}
+	h.me(h.post("/lab/tokens", object{"user": "demo", "claims": object{"exp": 1e300}}).want(201).str("token")).want(401, "token_malformed")
 	without := h.post("/lab/tokens", object{"user": "demo", "claims": object{"exp": nil}}).want(201).str("token")
 	if _, ok := payload(t, without)["exp"]; ok {
 		t.Error("exp is there")

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,8 +27,12 @@ type tokenAnswer struct {
 
 var defects = []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"}
 
-// orderedPrefix begins the ids of the sessions of ordered tokens, so that the report can tell them.
-const orderedPrefix = "ordered-"
+// The ids of the sessions of ordered tokens begin so, and those of tokens with a defect or with claims to order so, for
+// the report to tell them.
+const (
+	orderedPrefix = "ordered-"
+	defectPrefix  = orderedPrefix + "defect-"
+)
 
 // orderToken starts a session of the user and answers with a token of it, so that a sound one works at once.
 func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
@@ -48,7 +53,11 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 
 	now := h.now()
 	s := h.newSession(owner, now, h.settings.accessTTL, h.settings.refreshTTL)
-	s.ID = orderedPrefix + s.ID
+	if defect == "none" && overrides == nil {
+		s.ID = orderedPrefix + s.ID
+	} else {
+		s.ID = defectPrefix + s.ID
+	}
 	if err := h.store.startSession(r.Context(), s); err != nil {
 		return err
 	}
@@ -100,13 +109,17 @@ func defectiveClaims(c claims, defect string, now time.Time) []byte {
 }
 
 // override returns the payload with its members replaced in place by those of the same name, and the others
-// appended by name. A null leaves a member out. nbf is the last of the claims that a hub knows.
+// appended by name. A null leaves a member out. nbf is the last of the claims that a hub knows. Times that a hub could
+// issue are rounded to the milliseconds that it issues.
 func override(payload []byte, overrides map[string]any) []byte {
 	left := maps.Clone(overrides)
 	out := []byte{'{'}
 	add := func(name string, value any) {
 		if value == nil {
 			return
+		}
+		if number, ok := value.(json.Number); ok && (name == "exp" || name == "iat" || name == "nbf") {
+			value = roundSeconds(number)
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
@@ -126,6 +139,15 @@ func override(payload []byte, overrides map[string]any) []byte {
 		add(name, left[name])
 	}
 	return append(out, '}')
+}
+
+// roundSeconds returns a time as tokens have it (appendSeconds), or as it is where that is none.
+func roundSeconds(number json.Number) json.Number {
+	seconds, err := number.Float64()
+	if err != nil || math.Abs(seconds) > 1<<40 {
+		return number
+	}
+	return json.Number(appendSeconds(nil, int64(math.Round(seconds*1000))))
 }
 
 // members yields the members of a JSON object in their order.

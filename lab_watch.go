@@ -217,6 +217,8 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 	now := h.now()
 	seen.session = c.Session
 	seen.token = &seenToken{Kind: &name, Generation: &c.Generation, State: stateOf(&c, &s, seen.operation, now)}
+	seen.lifetime = time.Duration(s.AccessTTL) * time.Millisecond
+	seen.over = now.UnixMilli() >= s.Issued+s.RefreshTTL
 	seen.early = seen.operation == "refresh" && seen.token.State == "valid" && s.AccessFrom <= c.Generation &&
 		now.UnixMilli() < s.Issued+s.AccessTTL/2
 }

@@ -154,7 +154,7 @@ func TestLabAnswersAsDescribed(t *testing.T) {
 		{200, "POST", "/ns/a/lab/expect", `{"operation":"login","count":{"at_least":1}}`},
 		{409, "POST", "/ns/a/lab/expect", `{"operation":"refresh","count":{"exactly":1},"within":"1ms"}`},
 		{200, "GET", "/ns/a/lab/report", ""},
-		{200, "PUT", "/ns/a/lab/clock", `{"advance":"16m"}`}, {422, "PUT", "/ns/a/lab/clock", `{}`}, {415, "PUT", "/ns/a/lab/clock", ""},
+		{200, "PUT", "/ns/a/lab/clock", `{"advance":"16m"}`}, {422, "PUT", "/ns/a/lab/clock", `{}`}, {400, "PUT", "/ns/a/lab/clock", ""},
 		{200, "PUT", "/ns/a/lab/refresh-policy", `{"reuse":"grace","grace":"10s"}`},
 		{200, "GET", "/ns/a/lab/sessions", ""},
 		{200, "POST", "/ns/a/lab/sessions/" + sid + "/expire", `{"token":"refresh"}`}, {404, "POST", "/ns/a/lab/sessions/none/expire", ""},

@@ -41,7 +41,7 @@ type reusePolicy struct {
 
 // forgives reports whether the spent token of generation gen may pass at now.
 func (p reusePolicy) forgives(current *session, gen int, now time.Time) bool {
-	return p.allow || p.grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued <= p.grace.Milliseconds()
+	return p.allow || p.grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued < p.grace.Milliseconds()
 }
 
 func (s *store) addSession(started *session) {
