@@ -20,7 +20,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // ledger is a journaled state: records are "key=value", and the last one of a key is live.
@@ -185,50 +184,6 @@ func TestJournalSyncsOncePerBatch(t *testing.T) {
 		}
 		if n := d.count("sync") - before; n != 2 {
 			t.Errorf("%d syncs for %d records, want 2", n, clients+1)
-		}
-	})
-}
-
-// In a steady load a sync serves as many as the one before it; where they don't come, it waits a millisecond, and then no more.
-func TestJournalGathersTheNextBatch(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *memDisk, j *journal, l *ledger) {
-		const clients = 10
-		begun, result := gateSyncs(d)
-		l.put(j, "first=1")
-		<-begun
-		var commits [clients]*commit
-		for i := range commits {
-			commits[i] = l.put(j, fmt.Sprint(i, "=1"))
-		}
-		result <- nil // the first alone, then the ten
-		<-begun
-		result <- nil
-		mustCommit(t, commits[0])
-		before := d.count("sync")
-
-		for i := range commits {
-			mustWait(t, commits[:i]...)
-			commits[i] = l.put(j, fmt.Sprint(i, "=2"))
-			synctest.Wait()
-		}
-		<-begun
-		result <- nil
-		for _, c := range commits {
-			mustCommit(t, c)
-		}
-		if n := d.count("sync") - before; n != 1 {
-			t.Errorf("%d syncs for %d clients that came one after the other, want 1", n, clients)
-		}
-
-		for _, want := range []time.Duration{gatherFor, 0} {
-			start := time.Now()
-			alone := l.put(j, fmt.Sprint("alone=", want))
-			<-begun
-			result <- nil
-			mustCommit(t, alone)
-			if took := time.Since(start); took != want {
-				t.Errorf("one client alone waited %v, want %v", took, want)
-			}
 		}
 	})
 }
