@@ -182,6 +182,8 @@ func TestANameIsNobodyElsesAddress(t *testing.T) {
 			t.Errorf("faults %v, want one in %s", faults, field)
 		}
 	}
+	h.post(registerPath, object{"email": "kim@example.test", "password": "87654321"}).want(409, "email_taken")
+	h.post(registerPath, object{"email": "lee@example.test", "password": "87654321"}).want(409, "username_taken")
 	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).want(200)
 	h.post(loginPath, object{"email": "lee@example.test", "password": "12345678"}).want(200)
 }

@@ -186,7 +186,7 @@ func (o *options) checkFlags() error {
 // without saying, no slash at the end.
 func parseAddress(base string) (string, error) {
 	u, err := url.Parse(base)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(base, "?#") {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.HasSuffix(u.Host, ":") || strings.ContainsAny(base, "?#") {
 		return "", fmt.Errorf("%q is not an http or https address", base)
 	}
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {

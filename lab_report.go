@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 const (
 	maxRepeats   = 3
 	repeatWindow = 5 * time.Second
+	reactionTime = time.Second // in which still comes what a client had begun before it heard
 )
 
 // finding is one thing that the client should not have done, and the requests that show it.
@@ -153,7 +153,7 @@ func refreshedAtOnce(all []*seenRequest) (findings []finding) {
 	}
 	for _, r := range earlyRefreshes(all) {
 		g, _ := r.pair()
-		if first := got[g]; first != nil {
+		if first := got[g]; first != nil && first.endedFor(r) <= repeatWindow {
 			findings = append(findings, found("two_refreshes", fmt.Sprintf("Requests %d and %d refreshed one after the other for the same expiry. "+
 				"Let one request refresh and have all others wait for its result.", first.seq, r.seq), first, r))
 		}
@@ -167,7 +167,7 @@ func (r *seenRequest) isOfALaterExpiry(refreshes []*seenRequest) bool {
 		return false
 	}
 	first := refreshes[0]
-	return first.answered && first.lifetime > 0 && waited(first.endedAt, first.endedReal, r) >= first.lifetime
+	return first.answered && first.lifetime > 0 && first.endedFor(r) >= first.lifetime
 }
 
 // isRetryOf reports whether r came after one of these had failed, as far as the client could see.
@@ -199,12 +199,16 @@ func spentRefreshToken(all []*seenRequest) (findings []finding) {
 }
 
 // tokenAfterLogout: a session's token was used after its logout or, if it was another session's that ended it as well,
-// after a 401 had said so, but for one refresh.
+// after a 401 had said so, but for one refresh and what was on its way.
 func tokenAfterLogout(all []*seenRequest) (findings []finding) {
 	logouts := make(map[string]*seenRequest)    // by session
 	everywhere := make(map[string]*seenRequest) // by user
 	refused := make(map[string]*seenRequest)    // by session
+	born := make(map[string]int)                // by session
 	for _, r := range all {
+		if r.token == nil && r.session != "" {
+			born[r.session] = r.ended // by login or register
+		}
 		if r.operation == "logout" && r.status == http.StatusNoContent && !r.lost {
 			if logouts[r.session] == nil {
 				logouts[r.session] = r
@@ -218,13 +222,16 @@ func tokenAfterLogout(all []*seenRequest) (findings []finding) {
 			continue
 		}
 		logout := logouts[r.session]
-		if logout == nil && r.token.State == "revoked" && everywhere[r.user] != nil {
+		if ended := everywhere[r.user]; logout == nil && r.token.State == "revoked" && ended != nil && ended.ended > born[r.session] {
 			first := refused[r.session]
 			told := r.status == http.StatusUnauthorized && !r.lost
-			if told && (first == nil || r.isRefresh() && !first.isRefresh()) { // many clients try a refresh on any 401
-				refused[r.session] = r
-			} else if first != nil && r.begun > first.ended {
-				logout = everywhere[r.user]
+			switch {
+			case first == nil || r.isRefresh() && !first.isRefresh(): // many clients try a refresh on any 401, and again until they hear
+				if told {
+					refused[r.session] = r
+				}
+			case first.endedFor(r) >= reactionTime:
+				logout = ended
 			}
 		}
 		if logout != nil && r.session != "" && r.begun > logout.ended {
@@ -262,28 +269,36 @@ func refreshWithoutNeed(all []*seenRequest) (findings []finding) {
 // earlyRefreshes returns the refreshes that refreshWithoutNeed speaks of.
 func earlyRefreshes(all []*seenRequest) (early []*seenRequest) {
 	refused := make(map[generation]bool)
+	given := make(map[generation]*seenRequest) // by the pair that the answer had in it
 	for _, r := range all {
 		g, ok := r.pair()
+		if !ok && r.session != "" && r.status < 300 {
+			given[generation{r.session, 0}] = r
+		}
 		switch {
 		case !ok:
 		case r.status == http.StatusUnauthorized && !r.isRefresh():
 			refused[g] = true
-		case r.isRefresh() && r.early && !refused[g]:
+		case r.isRefresh() && r.early && !refused[g] && (given[g] == nil || given[g].endedFor(r) < r.lifetime/2):
 			early = append(early, r)
+		}
+		if r.isRefresh() && r.status == http.StatusOK {
+			given[generation{g.session, g.number + 1}] = r
 		}
 	}
 	return early
 }
 
 // repeatedFailure: the same request, failed, and sent again more than 3 times within 5 s. Those under way at once are
-// no repetition, and neither are those that met the end of an access token before its pair was exchanged: a page that
-// asks for much at once hears of it as often.
+// no repetition, and neither are those that met the end of an access token before, or just after, its pair was
+// exchanged: a page that asks for much at once hears of it as often.
 func repeatedFailure(all []*seenRequest) (findings []finding) {
 	exchanged := exchangeEnds(all)
 	failures := make(map[uint64][]*seenRequest)
 	for _, r := range all {
 		g, ok := r.pair()
-		handled := ok && !r.isRefresh() && r.status == http.StatusUnauthorized && r.begun < exchanged[g]
+		handled := ok && !r.isRefresh() && r.status == http.StatusUnauthorized && exchanged[g] != nil &&
+			(!exchanged[g].answered || exchanged[g].endedFor(r) < reactionTime)
 		if !r.lost && r.status < 400 || handled {
 			continue
 		}
@@ -307,19 +322,15 @@ func repeatedFailure(all []*seenRequest) (findings []finding) {
 	return findings
 }
 
-// exchangeEnds returns, by pair, the place in the row of arrivals and ends of the last answer to a refresh with its token.
-func exchangeEnds(all []*seenRequest) map[generation]int {
-	ends := make(map[generation]int)
+// exchangeEnds returns, by pair, the last refresh with its token to be answered, or one that is not yet.
+func exchangeEnds(all []*seenRequest) map[generation]*seenRequest {
+	last := make(map[generation]*seenRequest)
 	for _, r := range all {
-		if g, _ := r.pair(); r.isRefresh() {
-			end := r.ended
-			if !r.answered {
-				end = math.MaxInt
-			}
-			ends[g] = max(ends[g], end)
+		if g, _ := r.pair(); r.isRefresh() && (last[g] == nil || last[g].answered && (!r.answered || r.ended > last[g].ended)) {
+			last[g] = r
 		}
 	}
-	return ends
+	return last
 }
 
 // exchangedPairs returns, by session, the number of the latest pair whose refresh token was sent, counted from 1.
@@ -347,6 +358,11 @@ func waited(at, real time.Time, r *seenRequest) time.Duration {
 	return max(r.at.Sub(at), r.real.Sub(real))
 }
 
+// endedFor returns how long before r was sent the answer to before had ended.
+func (before *seenRequest) endedFor(r *seenRequest) time.Duration {
+	return waited(before.endedAt, before.endedReal, r)
+}
+
 // retryAfterIgnored: the same operation at the same path, of the same session or else the same in everything, sooner
 // than an answer had asked for.
 func retryAfterIgnored(all []*seenRequest) (findings []finding) {
@@ -361,10 +377,10 @@ func retryAfterIgnored(all []*seenRequest) (findings []finding) {
 			k.session, k.identity = "", r.identity
 		}
 		before := told[k]
-		if before != nil && r.begun > before.ended && waited(before.endedAt, before.endedReal, r) < before.retryAfter {
+		if before != nil && r.begun > before.ended && before.endedFor(r) < before.retryAfter {
 			findings = append(findings, found("retry_after_ignored", fmt.Sprintf("Request %d came %s after the answer to request %d, which had asked "+
 				"for %s (Retry-After). Wait that long before the next try.", r.seq,
-				waited(before.endedAt, before.endedReal, r).Round(time.Millisecond), before.seq, before.retryAfter.Round(time.Millisecond)), before, r))
+				before.endedFor(r).Round(time.Millisecond), before.seq, before.retryAfter.Round(time.Millisecond)), before, r))
 		}
 		delete(told, k)
 		if r.status >= 400 && r.retryAfter > 0 {

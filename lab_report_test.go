@@ -106,6 +106,25 @@ func TestReport(t *testing.T) {
 			next := h.refreshWith(p.refresh).want(200).pair()
 			h.refreshWith(next.refresh).want(200)
 		}, "two_refreshes[3 4]\nrefresh_without_need[4]"},
+		{"a refresh without need, some time after one with", func(t *testing.T, h *testHub, p pair) {
+			drain(h, p)
+			next := h.refreshWith(p.refresh).want(200).pair()
+			h.clockTo(object{"advance": "6s"})
+			h.refreshWith(next.refresh).want(200)
+		}, "refresh_without_need[4]"},
+		{"two refreshes without need", func(t *testing.T, h *testHub, p pair) {
+			h.clockTo(object{"advance": "1m"})
+			next := h.refreshWith(p.refresh).want(200).pair()
+			h.refreshWith(next.refresh).want(200)
+		}, "refresh_without_need[2]\nrefresh_without_need[3]"},
+		{"a refresh in time, while the hub's clock stands", func(t *testing.T, h *testHub, p pair) {
+			h.clockTo(object{"frozen": true})
+			p = h.post("/api/authentication/login", object{"username": "demo", "password": "demo-password", "expires_in": 2}).want(200).pair()
+			for range 3 {
+				time.Sleep(1500 * time.Millisecond)
+				p = h.refreshWith(p.refresh).want(200).pair()
+			}
+		}, ""},
 		{"a spent refresh token, an expiry later", func(t *testing.T, h *testHub, p pair) {
 			h.do("PUT", "/lab/refresh-policy", object{"reuse": "allow"}).want(200)
 			drain(h, p)
@@ -136,8 +155,31 @@ func TestReport(t *testing.T) {
 			other := h.login("demo")
 			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
 			h.me(other.access).want(401, "token_revoked")
+			h.me(other.access).want(401, "token_revoked") // was on its way
+			time.Sleep(reactionTime)
 			h.me(other.access).want(401, "token_revoked")
-		}, "token_after_logout[3 5]"},
+		}, "token_after_logout[3 6]"},
+		{"a session younger than another one's logout", func(t *testing.T, h *testHub, p pair) {
+			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
+			other := h.login("demo")
+			h.post("/lab/sessions/"+payload(t, other.access)["sid"].(string)+"/revoke", nil).want(204)
+			for range 3 {
+				h.me(other.access).want(401, "token_revoked")
+				time.Sleep(2 * reactionTime)
+			}
+		}, ""},
+		{"a session that another one's logout ended, and a refresh whose answers are lost", func(t *testing.T, h *testHub, p pair) {
+			other := h.login("demo")
+			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
+			h.me(other.access).want(401, "token_revoked")
+			h.fault(object{"operation": "refresh", "status": 503})
+			h.fault(object{"operation": "refresh", "drop": "after"})
+			h.refreshWith(other.refresh).want(503)
+			time.Sleep(2 * reactionTime)
+			dropped(h, func() { h.refreshWith(other.refresh) })
+			time.Sleep(2 * reactionTime)
+			h.refreshWith(other.refresh).want(401, "token_revoked")
+		}, ""},
 		{"a session that another one's logout ended, and a refresh on the 401", func(t *testing.T, h *testHub, p pair) {
 			other := h.login("demo")
 			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
@@ -150,6 +192,7 @@ func TestReport(t *testing.T) {
 			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
 			h.me(other.access).want(401, "token_revoked")
 			h.refreshWith(other.refresh).want(401, "token_revoked")
+			time.Sleep(reactionTime)
 			h.refreshWith(other.refresh).want(401, "token_revoked")
 		}, "token_after_logout[3 6]"},
 		{"a logout whose answer is lost", func(t *testing.T, h *testHub, p pair) {
@@ -237,10 +280,18 @@ func TestReport(t *testing.T) {
 		{"on with the old token after a refresh", func(t *testing.T, h *testHub, p pair) {
 			drain(h, p)
 			h.refreshWith(p.refresh).want(200)
+			time.Sleep(reactionTime)
 			for range 5 {
 				h.me(p.access).want(401, "token_expired")
 			}
 		}, "repeated_failure[4 5 6 7 8]"},
+		{"many at once, the last of them sent just after the refresh", func(t *testing.T, h *testHub, p pair) {
+			drain(h, p)
+			h.refreshWith(p.refresh).want(200)
+			for range 8 {
+				h.me(p.access).want(401, "token_expired")
+			}
+		}, ""},
 		{"five at once, all failed", func(t *testing.T, h *testHub, p pair) {
 			h.fault(object{"operation": "me", "hold": 8, "status": 503})
 			inParallel(8, func() { h.me(p.access).want(503) }).Wait()

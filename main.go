@@ -56,7 +56,7 @@ func main() {
 func untilSignalled() context.Context {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	_ = stop // would give the next signal back its power to kill
+	context.AfterFunc(ctx, func() { time.AfterFunc(3*shutdownTimeout, stop) }) // from then on one kills a hub that hangs
 	return ctx
 }
 
@@ -92,21 +92,12 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	listener, err := listen(o.addr)
+	listener, err := o.bind()
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	if o.readyFile != "" {
-		os.Remove(o.readyFile) // what an earlier hub wrote is not true any more
-	}
 	bound := listener.Addr().(*net.TCPAddr)
-	if o.baseURL == "" {
-		o.baseURL = addressOf(bound)
-	}
-	if o.lab && strings.TrimSpace(o.labKey) == "" && !bound.IP.IsLoopback() {
-		return misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY", o.addr))
-	}
 	log, requestLog := newLogs(o.logFormat, stderr)
 	if _, err := os.Stat(o.readings); o.readings != "" && err != nil {
 		log.Warn("there are no readings yet", "cause", err) // they may come before the first run does
@@ -117,6 +108,9 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 		return err
 	}
 	defer closeHub()
+	if o.readyFile != "" {
+		os.Remove(o.readyFile) // what an earlier hub wrote is not true any more
+	}
 	var front http.Handler = hub
 	if o.lab {
 		lab := newLab(ctx, hub)
@@ -177,12 +171,24 @@ func shutDown(server *http.Server) error {
 	return nil
 }
 
-func listen(addr string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", addr)
+// bind opens the socket and settles what depends on where it is: the base URL, and whether the lab wants a key.
+func (o *options) bind() (net.Listener, error) {
+	listener, err := net.Listen("tcp", o.addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", addr)
+		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", o.addr)
 	}
-	return listener, err
+	if err != nil {
+		return nil, err
+	}
+	bound := listener.Addr().(*net.TCPAddr)
+	if o.baseURL == "" {
+		o.baseURL = addressOf(bound)
+	}
+	if o.lab && strings.TrimSpace(o.labKey) == "" && !bound.IP.IsLoopback() {
+		listener.Close()
+		return nil, misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY", o.addr))
+	}
+	return listener, nil
 }
 
 // addressOf returns the base URL of a socket. One bound to every address is reached from here by loopback.

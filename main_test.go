@@ -292,16 +292,22 @@ func (p *process) call(t *testing.T, want int, method, path, contentType, body, 
 func TestReadyFile(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "ready", "what an earlier hub wrote")
-	hub := startProcess(t, "-ephemeral", "-log", "off", "-ready-file", file)
+	dir := filepath.Join(t.TempDir(), "hub")
+	hub := startProcess(t, "-dir", dir, "-log", "off", "-ready-file", file)
 	if got := readFile(t, file); got != hub.base+"\n" {
 		t.Errorf("%q after the line on stdout, which says %s", got, hub.base)
 	}
-	var stderr bytes.Buffer
-	if status := cli(t.Context(), []string{"-ephemeral", "-ready-file", file, "-addr", strings.TrimPrefix(hub.base, "http://")}, nil, io.Discard, &stderr); status != 1 {
-		t.Errorf("a second hub on the same port: exit status %d, %s", status, &stderr)
-	}
-	if got := readFile(t, file); got != hub.base+"\n" {
-		t.Errorf("%q after the start of another hub that failed", got)
+	for _, args := range [][]string{
+		{"-dir", t.TempDir(), "-addr", strings.TrimPrefix(hub.base, "http://")}, // its port
+		{"-dir", dir, "-addr", "127.0.0.1:0"},                                   // its folder
+	} {
+		var stderr bytes.Buffer
+		if status := cli(t.Context(), append(args, "-ready-file", file), nil, io.Discard, &stderr); status != 1 {
+			t.Errorf("%v: exit status %d, %s", args, status, &stderr)
+		}
+		if got := readFile(t, file); got != hub.base+"\n" {
+			t.Errorf("%v: %q after a start that failed", args, got)
+		}
 	}
 
 	hub.stop()
@@ -466,6 +472,21 @@ func TestWhoBindsWiderIsWarned(t *testing.T) {
 	}
 }
 
+func TestAFileOfReadingsMayComeLater(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plant.csv")
+	hub := startProcess(t, "-ephemeral", "-readings", file)
+	hub.call(t, 422, "POST", runPath, "", "", "")
+	if err := os.WriteFile(file, []byte(fourReadings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hub.call(t, 200, "POST", runPath, "", "", "")
+	hub.stop()
+	if said := hub.stderr.String(); !strings.Contains(said, "no readings yet") || !strings.Contains(said, "plant.csv") {
+		t.Errorf("no warning in\n%s", said)
+	}
+}
+
 func TestASecretIsTheSameFromFileAndEnvironment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -509,6 +530,7 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"base URL with a user", "-base-url http://u:p@x", 2, "", "-base-url"},
 		{"base URL with a query", "-base-url http://x?", 2, "", "-base-url"},
 		{"base URL of no port", "-base-url http://x:99999", 2, "", "port"},
+		{"base URL with an empty port", "-base-url http://x:", 2, "", "-base-url"},
 		{"bad log", "-log loud", 2, "", "loud"},
 		{"taken port", "-ephemeral -addr " + strings.TrimPrefix(holder.base, "http://"), 1, "", "is in use"},
 		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d", os.Getpid())},

@@ -332,10 +332,12 @@ func (s *store) addUser(u *user) {
 }
 
 // freeFor returns errUsernameTaken or errEmailTaken if another user has what u wants. A name that is another user's
-// e-mail address would log its owner out of it, and the other way round, so both are of one kind.
+// e-mail address would shut its owner out, and the other way round, so both are of one kind.
 func (s *store) freeFor(u *user) error {
+	holder := s.byLogin[fold(u.Username)]
+	onlyEmail := u.Username == u.Email // then it is the address that is taken, unless somebody is called so
 	switch {
-	case s.byLogin[fold(u.Username)] != nil:
+	case holder != nil && (!onlyEmail || fold(holder.Username) == fold(u.Username)):
 		return errUsernameTaken
 	case u.Email != "" && s.byLogin[fold(u.Email)] != nil:
 		return errEmailTaken
