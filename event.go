@@ -12,6 +12,7 @@ import (
 type event struct {
 	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
 	End    []string    `json:"end,omitempty"`    // these sessions end
+	Reused int         `json:"reused,omitempty"` // because a token older than this generation, their last, was used again
 	User   *userRecord `json:"user,omitempty"`   // this user registers
 	Start  *session    `json:"start,omitempty"`  // this session starts
 	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair

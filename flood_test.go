@@ -168,3 +168,17 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 		h.post(logoutPath+query, nil, bearerOf(h.login("demo").access)...).want(422, "invalid_field")
 	}
 }
+
+func TestSessionsEndedByReuseAreForgottenInTheEnd(t *testing.T) {
+	t.Parallel()
+	s, err := newStore(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3*maxReused + 1 {
+		s.rememberReused(fmt.Sprint(i), 1)
+		if len(s.reused) > maxReused {
+			t.Fatalf("%d are remembered", len(s.reused))
+		}
+	}
+}

@@ -62,6 +62,7 @@ func (s *store) appendAndApplyAll(users []userRecord, sessions []session) (*comm
 func (s *store) forgetAll() {
 	clear(s.sessions)
 	clear(s.ofUser)
+	clear(s.reused)
 	for id, u := range s.users {
 		if !u.Seed {
 			delete(s.users, id)

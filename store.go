@@ -38,6 +38,7 @@ var (
 const (
 	maxUsers           = 100_000
 	maxSessionsPerUser = 1_000
+	maxReused          = 10_000 // sessions ended by reuse that are remembered
 )
 
 // formatTime writes ISO 8601 in UTC with exactly three decimals.
@@ -53,7 +54,8 @@ type store struct {
 	seeds    int              // how many users are not of the journal
 	sessions map[string]*session
 	ofUser   map[string]*sessionList
-	clash    error // a user of the journal and a seed that can't both be there
+	reused   map[string]int // generation that sessions had reached when the reuse of a spent token ended them
+	clash    error          // a user of the journal and a seed that can't both be there
 }
 
 // newStore returns an ephemeral store with these users in it.
@@ -63,6 +65,7 @@ func newStore(seeds []*user) (*store, error) {
 		byLogin:  make(map[string]*user, 2*len(seeds)),
 		sessions: make(map[string]*session),
 		ofUser:   make(map[string]*sessionList),
+		reused:   make(map[string]int),
 		seeds:    len(seeds),
 	}
 	for _, u := range seeds {
@@ -137,7 +140,8 @@ func (s *store) startSession(ctx context.Context, started session) error {
 }
 
 // rotate spends the refresh token of generation gen and returns the session with its next pair current.
-// A token spent before ends the session, unless policy lets it pass: errReused, once that is on disk.
+// A token spent before ends the session, unless policy lets it pass: errReused, once that is on disk. The same token
+// and the other spent ones of that session are errReused from then on, as long as the session is remembered.
 // Errors besides: errRevoked, errTokenExpired, errDisabled, errStoreFailed, errDiskFull.
 func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time, policy reusePolicy) (session, *user, error) {
 	var next session
@@ -146,13 +150,15 @@ func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time, p
 	err := s.change(ctx, func() (event, error) {
 		current := s.sessions[id]
 		switch {
+		case current == nil && gen < s.reused[id]:
+			return event{}, errReused
 		case current == nil || gen > current.Generation:
 			return event{}, errRevoked
 		case gen < current.RefreshFrom:
 			return event{}, errTokenExpired
 		case gen < current.Generation && !policy.forgives(current, gen, now):
 			reused = errReused
-			return event{End: []string{id}}, nil
+			return event{End: []string{id}, Reused: current.Generation}, nil
 		}
 		owner = s.users[current.User]
 		if owner.Disabled {
@@ -300,6 +306,9 @@ func (s *store) applyRecord(r *event) {
 		if ended := s.sessions[id]; ended != nil {
 			s.removeSession(ended)
 		}
+		if r.Reused > 0 {
+			s.rememberReused(id, r.Reused)
+		}
 	}
 	if r.User != nil {
 		if u, err := r.User.user(); err == nil {
@@ -320,6 +329,14 @@ func (s *store) applyRecord(r *event) {
 			current.AccessFrom, current.RefreshFrom = r.Expire.AccessFrom, r.Expire.RefreshFrom
 		}
 	}
+}
+
+// rememberReused keeps the latest of them: it forgets all when they are too many.
+func (s *store) rememberReused(id string, generation int) {
+	if len(s.reused) == maxReused {
+		clear(s.reused)
+	}
+	s.reused[id] = generation
 }
 
 func (s *store) addUser(u *user) {
