@@ -66,6 +66,13 @@ func invalid(faults ...fieldError) *httpError {
 	return &httpError{Status: 422, Code: "invalid_field", Detail: faults[0].Field + ": " + faults[0].Detail, Fields: faults}
 }
 
+// taken is the answer to a registration of what another account has.
+func taken(field, detail string) *httpError {
+	e := fail(http.StatusConflict, field+"_taken", detail)
+	e.Fields = []fieldError{{field, detail}}
+	return e
+}
+
 // retryAfter is the answer to a client that should come again; d is rounded up to whole seconds.
 func retryAfter(status int, code, detail string, d time.Duration) *httpError {
 	e := fail(status, code, detail)
@@ -93,14 +100,7 @@ func answerFor(err error) *httpError {
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
-			if s.status == http.StatusUnauthorized {
-				return unauthorized(s.code, s.detail)
-			}
-			known = fail(s.status, s.code, s.detail)
-			if field, taken := strings.CutSuffix(s.code, "_taken"); taken {
-				known.Fields = []fieldError{{field, s.detail}}
-			}
-			return known
+			return s.answer
 		}
 	}
 	return fail(http.StatusInternalServerError, "internal", "Something went wrong inside the hub. Its log says what.")
@@ -108,25 +108,24 @@ func answerFor(err error) *httpError {
 
 // sentinels are the errors of the rooms below, with their places in the contract.
 var sentinels = []struct {
-	err          error
-	status       int
-	code, detail string
+	err    error
+	answer *httpError // shared, so never written to
 }{
-	{errTokenMissing, 401, "token_missing", "This operation needs a token: Authorization: Bearer TOKEN."},
-	{errTokenMalformed, 401, "token_malformed", "The token is not one that this hub issued: its form or its signature is wrong."},
-	{errTokenNotYet, 401, "token_malformed", "The token is not valid yet (its nbf is in the future)."},
-	{errTokenExpired, 401, "token_expired", "The token has expired. Refresh, or log in again."},
-	{errTokenWrongType, 401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh)."},
-	{errRevoked, 401, "token_revoked", "The session of this token has ended. Log in again."},
-	{errReused, 401, "token_reused", "This refresh token was spent before, so its session has been ended. Log in again."},
-	{errDisabled, 403, "account_disabled", "The account is disabled."},
-	{errUsernameTaken, 409, "username_taken", "The user name is taken. Choose another one."},
-	{errEmailTaken, 409, "email_taken", "The e-mail address belongs to another account."},
-	{errUserLimit, 507, "user_limit", "The hub holds as many users as it can."},
-	{errDiskFull, 507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then."},
-	{errStoreFailed, 503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on."},
-	{errBusy, 503, "busy", "The hub has as much work waiting as it takes on. Try again."},
-	{errReplaced, 503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains."},
+	{errTokenMissing, unauthorized("token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")},
+	{errTokenMalformed, unauthorized("token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
+	{errTokenNotYet, unauthorized("token_malformed", "The token is not valid yet (its nbf is in the future).")},
+	{errTokenExpired, unauthorized("token_expired", "The token has expired. Refresh, or log in again.")},
+	{errTokenWrongType, unauthorized("token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
+	{errRevoked, unauthorized("token_revoked", "The session of this token has ended. Log in again.")},
+	{errReused, unauthorized("token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
+	{errDisabled, fail(403, "account_disabled", "The account is disabled.")},
+	{errUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
+	{errEmailTaken, taken("email", "The e-mail address belongs to another account.")},
+	{errUserLimit, fail(507, "user_limit", "The hub holds as many users as it can.")},
+	{errDiskFull, fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
+	{errStoreFailed, fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
+	{errBusy, fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")},
+	{errReplaced, fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
 }
 
 // writeError answers with the problem of e.
