@@ -293,7 +293,7 @@ func earlyRefreshes(all []*seenRequest) (early []*seenRequest) {
 // no repetition, and neither are those that met the end of an access token before, or just after, its pair was
 // exchanged: a page that asks for much at once hears of it as often.
 func repeatedFailure(all []*seenRequest) (findings []finding) {
-	exchanged := exchangeEnds(all)
+	exchanged := lastExchanges(all)
 	failures := make(map[uint64][]*seenRequest)
 	for _, r := range all {
 		g, ok := r.pair()
@@ -322,8 +322,8 @@ func repeatedFailure(all []*seenRequest) (findings []finding) {
 	return findings
 }
 
-// exchangeEnds returns, by pair, the last refresh with its token to be answered, or one that is not yet.
-func exchangeEnds(all []*seenRequest) map[generation]*seenRequest {
+// lastExchanges returns, by pair, the last refresh with its token to be answered, or one that is not yet.
+func lastExchanges(all []*seenRequest) map[generation]*seenRequest {
 	last := make(map[generation]*seenRequest)
 	for _, r := range all {
 		if g, _ := r.pair(); r.isRefresh() && (last[g] == nil || last[g].answered && (!r.answered || r.ended > last[g].ended)) {

@@ -33,6 +33,13 @@ func TestReport(t *testing.T) {
 		h.clockTo(object{"advance": "15m"})
 		h.me(p.access).want(401, "token_expired")
 	}
+	// endedElsewhere logs in once more, has p log out everywhere, and meets the 401 that tells of it.
+	endedElsewhere := func(h *testHub, p pair) pair {
+		other := h.login("demo")
+		h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
+		h.me(other.access).want(401, "token_revoked")
+		return other
+	}
 	for _, tt := range []struct {
 		name  string
 		story func(t *testing.T, h *testHub, p pair) // request 1 is the login that gave p
@@ -146,15 +153,11 @@ func TestReport(t *testing.T) {
 			h.get("/api/files/phase2", bearerOf(p.access)...).want(200)
 		}, "token_after_logout[2 3]\ntoken_after_logout[2 4]"},
 		{"a session that another one's logout ended", func(t *testing.T, h *testHub, p pair) {
-			other := h.login("demo")
-			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
-			h.me(other.access).want(401, "token_revoked")
+			endedElsewhere(h, p)
 			h.me(h.login("demo").access).want(200)
 		}, ""},
 		{"a session that another one's logout ended, used on after the 401", func(t *testing.T, h *testHub, p pair) {
-			other := h.login("demo")
-			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
-			h.me(other.access).want(401, "token_revoked")
+			other := endedElsewhere(h, p)
 			h.me(other.access).want(401, "token_revoked") // was on its way
 			time.Sleep(reactionTime)
 			h.me(other.access).want(401, "token_revoked")
@@ -169,9 +172,7 @@ func TestReport(t *testing.T) {
 			}
 		}, ""},
 		{"a session that another one's logout ended, and a refresh whose answers are lost", func(t *testing.T, h *testHub, p pair) {
-			other := h.login("demo")
-			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
-			h.me(other.access).want(401, "token_revoked")
+			other := endedElsewhere(h, p)
 			h.fault(object{"operation": "refresh", "status": 503})
 			h.fault(object{"operation": "refresh", "drop": "after"})
 			h.refreshWith(other.refresh).want(503)
@@ -181,16 +182,12 @@ func TestReport(t *testing.T) {
 			h.refreshWith(other.refresh).want(401, "token_revoked")
 		}, ""},
 		{"a session that another one's logout ended, and a refresh on the 401", func(t *testing.T, h *testHub, p pair) {
-			other := h.login("demo")
-			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
-			h.me(other.access).want(401, "token_revoked")
+			other := endedElsewhere(h, p)
 			h.refreshWith(other.refresh).want(401, "token_revoked")
 			h.me(h.login("demo").access).want(200)
 		}, ""},
 		{"a session that another one's logout ended, and two refreshes", func(t *testing.T, h *testHub, p pair) {
-			other := h.login("demo")
-			h.post("/api/authentication/logout?all=true", nil, bearerOf(p.access)...).want(204)
-			h.me(other.access).want(401, "token_revoked")
+			other := endedElsewhere(h, p)
 			h.refreshWith(other.refresh).want(401, "token_revoked")
 			time.Sleep(reactionTime)
 			h.refreshWith(other.refresh).want(401, "token_revoked")
