@@ -70,7 +70,7 @@ func routes() map[string]route {
 		"POST /api/authentication/refresh":  (*Hub).refresh,
 		"POST /api/authentication/logout":   (*Hub).logout,
 
-		// files.go
+		// files.go, content.go
 		"GET /api/files/phase2":           filesRoute((*Hub).listFiles),
 		"GET /api/files/phase2/barrier":   filesRoute(serveFile(barrierFile)),
 		"GET /api/files/phase2/impact":    filesRoute(serveFile(impactFile)),
@@ -175,6 +175,11 @@ func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 		h.log.Warn(e.Code, "operation", r.Pattern, "cause", err)
 	}
 	writeError(w, e)
+}
+
+// renewWriteDeadline gives an answer the whole time there is for writing one, after a wait that has used up some of it.
+func (h *Hub) renewWriteDeadline(w http.ResponseWriter) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // not every writer has deadlines
 }
 
 // operation is one line of the index.

@@ -54,7 +54,7 @@ func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
 		return context.Cause(r.Context())
 	}
 
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
+	b.hub.Load().renewWriteDeadline(w)
 	if found.held {
 		return writeJSON(w, http.StatusOK, struct {
 			Found    int           `json:"found"`
@@ -94,9 +94,7 @@ func (b *bench) readExpectation(in *form) (*expectation, error) {
 		}
 		e.Count = map[string]int{name: n}
 	}
-	for _, fault := range count.faults {
-		in.fault("count."+fault.Field, fault.Detail)
-	}
+	in.adopt("count", count)
 	return e, in.err()
 }
 

@@ -133,13 +133,12 @@ func (f *fault) takeLocked() *encounter {
 // disturb does to a request what its fault says before the operation, and reports whether that was all: then it has
 // been answered, or its client has gone. Else answer is set up for what happens after it.
 func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
-	control := http.NewResponseController(answer.ResponseWriter)
-	control.SetReadDeadline(time.Time{}) // the body may come after the wait, which is not the client's doing
+	http.NewResponseController(answer).SetReadDeadline(time.Time{}) // the body may come after the wait, which is not the client's doing
 	stays := e.wait(b, r.Context())
 	if stays && e.Truncate != nil {
 		answer.limit = *e.Truncate
 	}
-	control.SetWriteDeadline(time.Now().Add(b.hub.Load().settings.timeouts.write)) // waiting has used up a part of the one there was
+	b.hub.Load().renewWriteDeadline(answer)
 	switch {
 	case errors.Is(context.Cause(r.Context()), errReplaced):
 		writeError(answer, answerFor(errReplaced))

@@ -66,6 +66,15 @@ func readQuery(r *http.Request, numbers []string, names ...string) (*form, error
 	return in, nil
 }
 
+// refuseMembers returns an error for a body that has any, where none is taken.
+func refuseMembers(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, true)
+	if err != nil {
+		return err
+	}
+	return in.err()
+}
+
 // refuseQuery returns a 422 for a query, where none is taken.
 func refuseQuery(r *http.Request) error {
 	in, err := readQuery(r, nil)
@@ -81,6 +90,13 @@ func (f *form) only(names ...string) {
 		if !slices.Contains(names, name) {
 			f.fault(name, "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
+	}
+}
+
+// adopt takes over the faults of a part of the body.
+func (f *form) adopt(part string, inner *form) {
+	for _, fault := range inner.faults {
+		f.fault(part+"."+fault.Field, fault.Detail)
 	}
 }
 

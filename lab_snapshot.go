@@ -272,13 +272,6 @@ func (t snapshotTime) setting(real time.Time, in *form) clockSetting {
 	return clockSetting{offset: offset}
 }
 
-// adopt takes over the faults of a part of the body.
-func (f *form) adopt(part string, inner *form) {
-	for _, fault := range inner.faults {
-		f.fault(part+"."+fault.Field, fault.Detail)
-	}
-}
-
 // checkUsers holds users and sessions against the rules of the store, so that it can take them as they are.
 func (s *snapshot) checkUsers(seeds []*user, in *form) {
 	if len(s.Users)+len(seeds) > maxUsers {

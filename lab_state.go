@@ -3,11 +3,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -78,11 +76,7 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, true)
-	if err != nil {
-		return err
-	}
-	if err := in.err(); err != nil {
+	if err := refuseMembers(w, r); err != nil {
 		return err
 	}
 
@@ -172,7 +166,6 @@ func (b *bench) liveSessions() []sessionView {
 			views = append(views, h.viewSession(&s))
 		}
 	}
-	slices.SortFunc(views, func(a, b sessionView) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID)) })
 	return views
 }
 
@@ -206,11 +199,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, true)
-	if err != nil {
-		return err
-	}
-	if err := in.err(); err != nil {
+	if err := refuseMembers(w, r); err != nil {
 		return err
 	}
 

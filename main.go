@@ -99,8 +99,10 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	defer listener.Close()
 	bound := listener.Addr().(*net.TCPAddr)
 	log, requestLog := newLogs(o.logFormat, stderr)
-	if _, err := os.Stat(o.readings); o.readings != "" && err != nil {
-		log.Warn("there are no readings yet", "cause", err) // they may come before the first run does
+	if o.readings != "" {
+		if _, err := os.Stat(o.readings); err != nil {
+			log.Warn("there are no readings yet", "cause", err) // they may come before the first run does
+		}
 	}
 
 	hub, closeHub, err := openHub(o, log)

@@ -115,7 +115,7 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 		return r.Context().Err()
 	}
 
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // waiting has used up the one there was
+	h.renewWriteDeadline(w)
 	if started.err != nil {
 		return runError(started.err)
 	}
