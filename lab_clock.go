@@ -98,7 +98,7 @@ func (c *labClock) change(in *form) error {
 		now = at
 	}
 	now = now.Add(advance)
-	if len(in.faults) == 0 && checkTime(now) != nil {
+	if len(in.faults) == 0 && !canTell(now) {
 		in.fault(map[bool]string{true: "at", false: "advance"}[in.has("at")], "leads out of the years 1970 to 2199")
 	}
 	if err := in.err(); err != nil {

@@ -251,7 +251,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	s.checkUsers(b.lab.seeds, in)
 	if s.Files != nil {
 		checked.modified, checked.files = s.Files.Modified, &[resultFiles][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
-		if checkTime(s.Files.Modified) != nil {
+		if !canTell(s.Files.Modified) {
 			in.fault("files.modified", "must be in the years 1970 to 2199")
 		}
 	}
@@ -260,13 +260,13 @@ func (s *snapshot) state(b *bench) (*state, error) {
 
 func (t snapshotTime) setting(real time.Time, in *form) clockSetting {
 	if t.FrozenAt != nil {
-		if checkTime(*t.FrozenAt) != nil || t.OffsetMS != 0 {
+		if !canTell(*t.FrozenAt) || t.OffsetMS != 0 {
 			in.fault("time.frozen_at", "must be in the years 1970 to 2199, and alone")
 		}
 		return clockSetting{frozen: true, at: *t.FrozenAt}
 	}
 	offset := time.Duration(t.OffsetMS) * time.Millisecond
-	if offset.Milliseconds() != t.OffsetMS || checkTime(real.Add(offset)) != nil {
+	if offset.Milliseconds() != t.OffsetMS || !canTell(real.Add(offset)) {
 		in.fault("time.offset_ms", "leads out of the years 1970 to 2199")
 	}
 	return clockSetting{offset: offset}
@@ -306,7 +306,7 @@ func (r *userRecord) check(probe *store) error {
 		return errors.New("must have an id of its own")
 	case !isUsername(r.Username) || len(r.Name) > 256 || r.Email != "" && !isEmail(r.Email):
 		return errors.New("must have username, email and name as register takes them")
-	case r.Role != "user" && r.Role != "admin" || checkTime(time.UnixMilli(r.Created)) != nil:
+	case r.Role != "user" && r.Role != "admin" || !canTell(time.UnixMilli(r.Created)):
 		return errors.New(`must have the role "user" or "admin", and created in the years 1970 to 2199`)
 	}
 	if err := probe.freeFor(u); err != nil {
@@ -320,7 +320,7 @@ func (s *session) check() error {
 	switch {
 	case !isID(s.ID):
 		return errors.New("must have an id")
-	case checkTime(time.UnixMilli(s.Created)) != nil || checkTime(time.UnixMilli(s.Issued)) != nil:
+	case !canTell(time.UnixMilli(s.Created)) || !canTell(time.UnixMilli(s.Issued)):
 		return errors.New("must have created and issued in the years 1970 to 2199")
 	case s.AccessTTL <= 0 || s.AccessTTL > maxTTL.Milliseconds() || s.RefreshTTL <= 0 || s.RefreshTTL > maxTTL.Milliseconds():
 		return errors.New("must have access_ttl and refresh_ttl above 0 and of at most ten years")
@@ -333,10 +333,5 @@ func (s *session) check() error {
 // isID reports whether s may stand in a token as it is: 1 to 64 bytes of what ids are made of.
 func isID(s string) bool { return s != "" && (isNamespace(s) || isUsername(s)) }
 
-// checkTime returns an error unless t is within what a hub can tell.
-func checkTime(t time.Time) error {
-	if t.Before(earliestTime) || !t.Before(latestTime) {
-		return errors.New("is not in the years 1970 to 2199")
-	}
-	return nil
-}
+// canTell reports whether t is within what a hub can tell, the years 1970 to 2199.
+func canTell(t time.Time) bool { return !t.Before(earliestTime) && t.Before(latestTime) }
