@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 // TestMain makes the test binary the program itself where the environment says so. It differs in two things: its
@@ -141,7 +143,7 @@ func (p *child) ask(t testing.TB, method, target, body, token string) *answer {
 	switch {
 	case strings.HasPrefix(body, "{"):
 		r.Header.Set("Content-Type", "application/json")
-	case strings.HasPrefix(body, csvHeader):
+	case strings.HasPrefix(body, phase2.Header):
 		r.Header.Set("Content-Type", "text/csv")
 	}
 	resp, err := p.client.Do(r)

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 const (
@@ -144,7 +146,7 @@ func (c *crashes) register(p *child, life int) {
 // run asks for one run after the other, each with readings of its own.
 func (c *crashes) run(p *child, life int) {
 	for n := 0; ; n++ {
-		csv := fmt.Sprintf("%s\n2026-01-01T00:00:00Z,life%d,7.0\n2026-01-01T00:10:00Z,run%d,9.1\n", csvHeader, life, n)
+		csv := fmt.Sprintf("%s\n2026-01-01T00:00:00Z,life%d,7.0\n2026-01-01T00:10:00Z,run%d,9.1\n", phase2.Header, life, n)
 		c.candidate = fmt.Sprintf("%x", sha256.Sum256([]byte(csv)))
 		a := p.ask(c.t, "POST", runPath, csv, "")
 		if a == nil {

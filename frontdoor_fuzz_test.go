@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"authhub/internal/phase2"
 )
 
 // newFuzzHub returns a hub with results to ask for, and a token pair.
@@ -155,8 +157,8 @@ func FuzzServing(f *testing.F) {
 // FuzzUploads: whatever is sent as readings, the run succeeds or says what is wrong, and leaves nothing behind.
 func FuzzUploads(f *testing.F) {
 	h, _ := newFuzzHub(f)
-	for _, csv := range []string{fourReadings, "", csvHeader, csvHeader + "\n", "\ufeff" + csvHeader + "\r\n2025-01-01T00:00:00Z,a,7\r", csvHeader + "\n0000-01-01T00:00:00Z,a,7\n9999-12-31T23:59:59Z,a,13.999\n",
-		csvHeader + "\n2025-01-01T00:00:00.999999999999+23:59,\"a\"\"\n\",1e1\n", csvHeader + "\n\"", "time;station;ph\n1;2;3\n"} {
+	for _, csv := range []string{fourReadings, "", phase2.Header, phase2.Header + "\n", "\ufeff" + phase2.Header + "\r\n2025-01-01T00:00:00Z,a,7\r", phase2.Header + "\n0000-01-01T00:00:00Z,a,7\n9999-12-31T23:59:59Z,a,13.999\n",
+		phase2.Header + "\n2025-01-01T00:00:00.999999999999+23:59,\"a\"\"\n\",1e1\n", phase2.Header + "\n\"", "time;station;ph\n1;2;3\n"} {
 		f.Add(csv, "low=6.5&high=8.5&interval=1m&max_gap=1s")
 		f.Add(csv, "interval=24h")
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 // readStrict reads a JSON body that may have these members and no others. What is wrong with it is noted in the form:
@@ -185,4 +187,4 @@ func (f *form) object(name string) map[string]any {
 }
 
 // spell writes a duration as span reads it.
-func spell(d time.Duration) string { return string(appendDuration(nil, d)) }
+func spell(d time.Duration) string { return string(phase2.AppendDuration(nil, d)) }

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 const maxWaiting = 8 // runs that wait for their turn
@@ -49,7 +51,7 @@ type runs struct {
 // run is one run and, once done is closed, its outcome.
 type run struct {
 	id         string
-	parameters parameters
+	parameters phase2.Parameters
 	input      input
 	done       chan struct{}
 	progress   atomic.Int64 // bytes read
@@ -58,8 +60,8 @@ type run struct {
 	mu       sync.Mutex
 	started  time.Time
 	finished time.Time // zero: running
-	source   *source
-	screens  *screening
+	source   *phase2.Source
+	screens  *phase2.Screening
 	err      error
 }
 
@@ -81,7 +83,7 @@ func (q *runs) close() {
 
 // start returns the run of this input and these parameters that is running or waiting, or else a new one, begun
 // at once or put in line. Errors: errBusy.
-func (q *runs) start(id string, p parameters, in input) (*run, error) {
+func (q *runs) start(id string, p phase2.Parameters, in input) (*run, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, r := range append([]*run{q.current}, q.waiting...) {
@@ -164,7 +166,7 @@ func (q *runs) attempt(r *run) (err error) {
 func (q *runs) execute(r *run) error {
 	in, size, err := r.input.open()
 	if err != nil {
-		return fmt.Errorf("%w: %s can't be opened", errUnusable, r.input.name)
+		return fmt.Errorf("%w: %s can't be opened", phase2.ErrUnusable, r.input.name)
 	}
 	defer in.Close()
 	r.mu.Lock()
@@ -172,8 +174,8 @@ func (q *runs) execute(r *run) error {
 	r.mu.Unlock()
 
 	read := newDigestReader(in)
-	res, err := compute(q.ctx, read, r.parameters, r.progress.Store)
-	if errors.Is(err, errUnusable) {
+	res, err := phase2.Compute(q.ctx, read, r.parameters, r.progress.Store)
+	if errors.Is(err, phase2.ErrUnusable) {
 		io.Copy(io.Discard, read) // the record's digest is of all the input, not of what was read until it failed
 	}
 	r.note(res, read)
@@ -187,20 +189,20 @@ func (q *runs) execute(r *run) error {
 		}
 		switch file {
 		case barrierFile:
-			return res.writeBarrier(w, src)
+			return res.WriteBarrier(w, src)
 		case impactFile:
-			return res.writeImpact(w, src)
+			return res.WriteImpact(w, src)
 		default:
-			return res.writeAlerts(w, src)
+			return res.WriteAlerts(w, src)
 		}
 	}, q.now())
 }
 
 // note keeps what the record says of the input.
-func (r *run) note(res *results, read *digestReader) {
+func (r *run) note(res *phase2.Results, read *digestReader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.source = &source{Name: r.input.name, SHA256: hex.EncodeToString(read.sum()), Bytes: read.bytes}
+	r.source = &phase2.Source{Name: r.input.name, SHA256: hex.EncodeToString(read.sum()), Bytes: read.bytes}
 	if res != nil {
 		screens := res.Screening // a copy: the record is not to hold the results
 		r.screens = &screens

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 //go:generate sh -c "go run ./internal/readings > data/readings.csv"
@@ -42,9 +44,9 @@ type runRecord struct {
 	FinishedAt *string                `json:"finished_at"`
 	DurationMS int64                  `json:"duration_ms"`
 	Progress   float64                `json:"progress"` // 0 to 1
-	Parameters parameters             `json:"parameters"`
-	Source     *source                `json:"source"`
-	Screening  *screening             `json:"screening"`
+	Parameters phase2.Parameters      `json:"parameters"`
+	Source     *phase2.Source         `json:"source"`
+	Screening  *phase2.Screening      `json:"screening"`
 	Files      [resultFiles]fileEntry `json:"phase2_files"`
 	Error      *problem               `json:"error"`
 }
@@ -77,7 +79,7 @@ func (h *Hub) record(r *run) runRecord {
 
 // runError is the answer to a run that failed with err.
 func runError(err error) *httpError {
-	if errors.Is(err, errUnusable) {
+	if errors.Is(err, phase2.ErrUnusable) {
 		return fail(http.StatusUnprocessableEntity, "unusable_readings", err.Error()+". The files that stand are unchanged.")
 	}
 	if errors.Is(err, context.Canceled) {
@@ -144,12 +146,12 @@ func prefersAsync(h http.Header) bool {
 }
 
 // readParameters reads and checks the parameters of a run.
-func readParameters(query url.Values) (parameters, error) {
-	p := parameters{Low: 6500, High: 8500, Interval: time.Hour, MaxGap: time.Hour}
+func readParameters(query url.Values) (phase2.Parameters, error) {
+	p := phase2.Default()
 	f := new(form)
 	limit := func(name string, value *int) {
 		if given := query.Get(name); query.Has(name) {
-			ph, ok := parsePH([]byte(given))
+			ph, ok := phase2.ParsePH([]byte(given))
 			if !ok {
 				f.fault(name, "must be a decimal number")
 			}
@@ -177,27 +179,9 @@ func readParameters(query url.Values) (parameters, error) {
 	span("interval", &p.Interval)
 	span("max_gap", &p.MaxGap)
 	if len(f.faults) == 0 {
-		p.check(f)
+		p.Check(f.fault)
 	}
 	return p, f.err()
-}
-
-// check holds the parameters against the contract.
-func (p parameters) check(f *form) {
-	switch {
-	case p.Low <= 0:
-		f.fault("low", "must be above 0")
-	case p.High >= 14_000:
-		f.fault("high", "must be below 14")
-	case p.Low >= p.High:
-		f.fault("low", "must be below high")
-	}
-	if p.Interval < time.Minute || p.Interval > 24*time.Hour || p.Interval%time.Second != 0 {
-		f.fault("interval", "must be 1m to 24h, in whole seconds")
-	}
-	if p.MaxGap <= 0 {
-		f.fault("max_gap", "must be above 0")
-	}
 }
 
 // readInput returns the readings that the request brings or, where it brings none, those of the hub.
@@ -236,7 +220,7 @@ func (h *Hub) ownReadings() input {
 	return input{name: filepath.Base(path), key: versionOf(path), open: func() (io.ReadCloser, int64, error) {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeDir|fs.ModeDevice|fs.ModeSocket) != 0 { // a device may have no end
-			return nil, 0, errors.Join(err, errUnusable)
+			return nil, 0, errors.Join(err, phase2.ErrUnusable)
 		}
 		f, err := os.Open(path)
 		if err != nil {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 func TestRunRecord(t *testing.T) {
@@ -219,7 +221,7 @@ func holdRuns(h *testHub) *heldRun {
 	h.t.Helper()
 	held := &heldRun{runs: h.runs, gate: make(chan struct{})}
 	var err error
-	held.run, err = h.runs.start("held", parameters{Low: 6500, High: 8500, Interval: time.Hour, MaxGap: time.Hour}, input{
+	held.run, err = h.runs.start("held", phase2.Default(), input{
 		name: "held", key: "held",
 		open: func() (io.ReadCloser, int64, error) {
 			<-held.gate
@@ -314,7 +316,7 @@ func TestAPanicEndsOneRunOnly(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	h.runs.report = func(*run, error) {} // it is logged as the defect that it would be
-	r, err := h.runs.start("id", parameters{Low: 6500, High: 8500, Interval: time.Hour, MaxGap: time.Hour}, input{
+	r, err := h.runs.start("id", phase2.Default(), input{
 		name: "panics", key: "panics",
 		open: func() (io.ReadCloser, int64, error) { panic("a defect") },
 	})

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"authhub/internal/phase2"
 )
 
 const (
@@ -124,7 +126,7 @@ func (c *soakClient) step() {
 	case n < 66: // guesses at names that nobody has
 		c.count(c.p.ask(c.t, "POST", loginPath, credentials(fmt.Sprintf("nobody-%d", c.random.IntN(1_000_000))), ""))
 	case n < 70:
-		c.count(c.p.ask(c.t, "POST", runPath, fmt.Sprintf("%s\n2026-01-01T00:00:00Z,%s,7.%d\n", csvHeader, c.name, c.random.IntN(1_000)), ""))
+		c.count(c.p.ask(c.t, "POST", runPath, fmt.Sprintf("%s\n2026-01-01T00:00:00Z,%s,7.%d\n", phase2.Header, c.name, c.random.IntN(1_000)), ""))
 	case n < 71:
 		c.count(c.p.ask(c.t, "POST", runPath, "", ""))
 	case n < 90:

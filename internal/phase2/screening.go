@@ -1,7 +1,7 @@
-package main
+// Phase 1: screens every record of the input (csv.go) before phase 2 (barrier.go) computes with it. The grammar of
+// times and numbers is here.
 
-// Phase 1: screens every record of the input (csv.go) before phase 2 (barrier.go) computes with it, and knows the
-// grammar of its times and numbers.
+package phase2
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// errUnusable is wrapped, with a sentence for people, by every error that says the input as a whole cannot be computed
-// with.
-var errUnusable = errors.New("unusable readings")
+// ErrUnusable says that no results can be computed from an input. Errors that wrap it add the reason, in a sentence for
+// people.
+var ErrUnusable = errors.New("unusable readings")
 
 const (
 	maxStation   = 64      // bytes of a station's name
@@ -21,9 +21,8 @@ const (
 	keptRejected = 10
 )
 
-// screening says what became of every row. It is a part of the run record as it stands, and of impact_phi.json without
-// FirstRejected.
-type screening struct {
+// Screening counts what became of every row. The run record shows all of it, impact_phi.json all but FirstRejected.
+type Screening struct {
 	Rows     int64 `json:"rows"`
 	Accepted int64 `json:"accepted"`
 	Rejected struct {
@@ -31,24 +30,24 @@ type screening struct {
 		Saturated  int64 `json:"saturated"`
 		OutOfOrder int64 `json:"out_of_order"`
 	} `json:"rejected"`
-	FirstRejected []rejection `json:"first_rejected"`
+	FirstRejected []Rejection `json:"first_rejected"`
 }
 
-// rejection names a rejected record by the number of its first line; the header stands on line 1.
-type rejection struct {
+// Rejection names a rejected record by the number of its first line; the header stands on line 1.
+type Rejection struct {
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
 }
 
-func (s *screening) reject(count *int64, line int, reason string) {
+func (s *Screening) reject(count *int64, line int, reason string) {
 	*count++
 	if len(s.FirstRejected) < keptRejected {
-		s.FirstRejected = append(s.FirstRejected, rejection{line, reason})
+		s.FirstRejected = append(s.FirstRejected, Rejection{line, reason})
 	}
 }
 
-// screen hands every reading that stands the screens to c.add, in the order of the input, and counts the others.
-// Errors: errUnusable for a wrong header or too many stations; those of the context and of the reader.
+// screen hands every accepted reading to c.add, in the order of the input, and counts the rejected ones.
+// Errors: ErrUnusable for a wrong header or too many stations; errors of the context and of the reader.
 func (c *computation) screen(records *recordReader) error {
 	if err := records.readHeader(); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (c *computation) screen(records *recordReader) error {
 func (c *computation) screenRecord(rec *record) error {
 	s := &c.Screening
 	at, timeOK := c.clock.parse(rec.time)
-	ph, phOK := parsePH(rec.ph)
+	ph, phOK := ParsePH(rec.ph)
 	st := c.lookUp(rec.station)
 	nameOK := st != nil || len(rec.station) > 0 && len(rec.station) <= maxStation && utf8.Valid(rec.station)
 
@@ -88,7 +87,7 @@ func (c *computation) screenRecord(rec *record) error {
 		s.reject(&s.Rejected.OutOfOrder, rec.line, "out_of_order")
 		return nil
 	case st == nil && len(c.stations) == maxStations:
-		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", errUnusable, rec.line, maxStations)
+		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", ErrUnusable, rec.line, maxStations)
 	case st == nil:
 		st = c.newStation(string(rec.station))
 	}
@@ -99,15 +98,15 @@ func (c *computation) screenRecord(rec *record) error {
 
 const utcSize = len("2006-01-02T15:04:05Z")
 
-// clock parses times. It remembers the latest date, since most readings are of the day of the one before.
+// clock parses times. It remembers the latest date, because most readings have the same date as the reading before.
 type clock struct {
 	date     [10]byte
 	midnight int64
 }
 
 // parse returns an RFC 3339 time (section 5.6, read to the letter: "T" and "Z" in either case, a fraction of any
-// length, offsets to 23:59) in seconds of the Unix epoch, its fraction cut off. A leap second (60) has no place in Unix
-// time and is refused, as is what lies outside the years 0000 to 9999 in UTC.
+// length, offsets to 23:59) in seconds since the Unix epoch, without its fraction. It refuses a leap second (60), which
+// Unix time cannot express, and any time outside the years 0000 to 9999 in UTC.
 func (c *clock) parse(b []byte) (sec int64, ok bool) {
 	if len(b) < utcSize || b[10]|0x20 != 't' || b[13] != ':' || b[16] != ':' {
 		return 0, false
@@ -133,7 +132,7 @@ func (c *clock) parse(b []byte) (sec int64, ok bool) {
 	return sec, ok && sec >= year0 && sec < year10000
 }
 
-// twoDigits returns the number its first two bytes spell, or one of 100 and more.
+// twoDigits returns the number that the first two bytes spell, or 100 if they are not two digits.
 func twoDigits(b []byte) uint {
 	tens, ones := uint(b[0])-'0', uint(b[1])-'0'
 	if tens > 9 || ones > 9 {
@@ -188,13 +187,13 @@ func parseOffset(b []byte) (seconds int64, ok bool) {
 	return seconds, hour <= 23 && minute <= 59
 }
 
-// hugePH stands for every number too large to matter, in thousandths.
+// hugePH, in thousandths, stands for every larger number.
 const hugePH = 100_000_000 // ten times as much still fits 32 bits
 
-// parsePH returns a decimal number in thousandths, rounded half up on its decimal digits, so that 7.0005 is 7001
-// although the nearest binary fraction lies below it. Numbers of 100,000 and more come out as 100,000. The grammar is
+// ParsePH returns a decimal number in thousandths, rounded half up. It rounds the decimal digits, so 7.0005 becomes
+// 7001 although the nearest binary fraction is below it. A number of 100,000 or more becomes 100,000. The grammar is
 // [+-]? ( digits [ "." digits* ] | "." digits ) ( [eE] [+-]? digits )?
-func parsePH(s []byte) (milli int, ok bool) {
+func ParsePH(s []byte) (milli int, ok bool) {
 	if milli, ok := parseShortPH(s); ok {
 		return milli, true
 	}
@@ -225,7 +224,7 @@ scan:
 	return roundDigits(s[:size], point+exponent+3, negative), true
 }
 
-// parseShortPH knows the numbers probes write: one digit, a point, one to three digits.
+// parseShortPH parses the form that probes write: one digit, a point, one to three digits.
 func parseShortPH(s []byte) (milli int, ok bool) {
 	if len(s) < 3 || len(s) > 5 || s[1] != '.' {
 		return 0, false
@@ -246,7 +245,7 @@ func parseShortPH(s []byte) (milli int, ok bool) {
 	return milli, true
 }
 
-// parseExponent returns 0 for no exponent at all. An exponent beyond a hundred million counts as that.
+// parseExponent returns 0 if there is no exponent. It limits an exponent to a hundred million.
 func parseExponent(s []byte) (exponent int, ok bool) {
 	if len(s) == 0 {
 		return 0, true
@@ -271,8 +270,8 @@ func parseExponent(s []byte) (exponent int, ok bool) {
 	return sign * exponent, len(s) > 0
 }
 
-// roundDigits returns the number that the first keep digits spell (zeros follow when there are fewer), rounded half up
-// by the digits after them. A negative number is rounded half up too, that is towards zero.
+// roundDigits returns the number that the first keep digits spell (padded with zeros if there are fewer), rounded half
+// up by the digits after them. A negative number is rounded half up too, which is towards zero.
 func roundDigits(mantissa []byte, keep int, negative bool) int {
 	n, half, rest := 0, 0, 0
 	for _, c := range mantissa {

@@ -1,18 +1,18 @@
-package main
-
 // The CSV input, cut into records: RFC 4180 with CRLF or LF, UTF-8, a byte order mark allowed.
 //
-// encoding/csv would be the house's choice, but cutting records with it takes longer than a whole run does with this
-// reader (BenchmarkEncodingCSV, BenchmarkCompute), it has no bound on the length of a record, and after a wrong quote it
-// swallows good lines, which the contract wants read.
+// This reader exists because encoding/csv needs more time to cut the records than a whole run takes with this reader
+// (BenchmarkEncodingCSV, BenchmarkCompute). encoding/csv also has no limit on the length of a record, and after a wrong
+// quote it swallows good lines, which the contract wants read.
 //
-// What is decided here, where the contract leaves it open:
-//   - A blank line is a record of one empty field, so it is malformed; a line end after the last record begins no
-//     further one.
+// Decisions where the contract leaves a choice:
+//   - A blank line is a record of one empty field, so it is malformed. A line end after the last record does not begin
+//     another record.
 //   - One CR before the line end, or before the end of the input, belongs to the line end. Any other CR is data.
-//   - A record has at most 64 KiB, line ends inside quotes included. One that is longer, or whose quoting is wrong (a
-//     quote inside an unquoted field, text after a closing quote, a quote never closed), costs its first line only: it
-//     is malformed and reading goes on at the next line, so that one stray quote cannot swallow good readings.
+//   - A record has at most 64 KiB, including line ends inside quotes. If a record is longer, or its quoting is wrong (a
+//     quote inside an unquoted field, text after a closing quote, a quote that is never closed), only its first line is
+//     malformed and reading goes on at the next line. So one stray quote cannot swallow good readings.
+
+package phase2
 
 import (
 	"bytes"
@@ -21,14 +21,14 @@ import (
 	"io"
 )
 
-const (
-	csvHeader = "time,station,ph"
-	maxRecord = 64 << 10
-)
+// Header is the first line of every input.
+const Header = "time,station,ph"
 
-// record is one record of the input; its fields are valid until the next one is read. They are empty when its quoting
-// is wrong or when it does not have three of them. (In a line without quotes, ph holds all that follows the second
-// comma; a further comma is in no number.)
+const maxRecord = 64 << 10 // bytes
+
+// record is one record of the input; its fields are valid until the next record is read. They are empty if the quoting
+// is wrong or if there are not three fields. (In a line without quotes, ph holds everything after the second comma. No
+// number contains a comma, so a line of four fields is still malformed.)
 type record struct {
 	line              int
 	time, station, ph []byte
@@ -51,7 +51,7 @@ func newRecordReader(ctx context.Context, src io.Reader, progress func(int64)) *
 	return &recordReader{ctx: ctx, src: src, progress: progress, buf: make([]byte, 4*maxRecord), line: 1}
 }
 
-// readHeader wants the header, after a byte order mark or without one.
+// readHeader consumes the header line and a byte order mark before it. Errors: ErrUnusable for any other first line.
 func (r *recordReader) readHeader() error {
 	if err := r.fill(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r *recordReader) readHeader() error {
 		return err
 	}
 	if err == io.EOF || string(rec.time) != "time" || string(rec.station) != "station" || string(rec.ph) != "ph" {
-		return fmt.Errorf("%w: the first line has to be %q", errUnusable, csvHeader)
+		return fmt.Errorf("%w: the first line has to be %q", ErrUnusable, Header)
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func (r *recordReader) next(rec *record) error {
 	return nil
 }
 
-// nextQuote returns where the next quote stands. Most inputs have none, so they are searched once a buffer and not once
-// a line.
+// nextQuote returns the position of the next quote. Most inputs have no quotes, so it searches once per buffer, not
+// once per line.
 func (r *recordReader) nextQuote() int {
 	if r.quote < r.pos {
 		r.quote = r.end
@@ -183,9 +183,9 @@ func (rec *record) cut(line []byte) {
 	}
 }
 
-// cutQuoted cuts the record that window begins with (RFC 4180 section 2, rules 5 to 7) and returns its size with the
-// line end, or 0 when its quoting is wrong or it does not end within window. Window is changed only when it does:
-// doubled quotes are made single in place.
+// cutQuoted cuts the record that window begins with (RFC 4180 section 2, rules 5 to 7) and returns its size including
+// the line end. It returns 0 and leaves window unchanged if the quoting is wrong or the record does not end within
+// window. Otherwise it makes doubled quotes single in place.
 func (rec *record) cutQuoted(window []byte, atEOF bool) (size int) {
 	var fields [3][]byte
 	var doubled [3]bool
@@ -222,9 +222,9 @@ func (rec *record) cutQuoted(window []byte, atEOF bool) (size int) {
 	return size
 }
 
-// quotedField returns the field at pos, quoted or not, whether it holds doubled quotes, and the position after it; -1
-// when it is never closed. An unquoted field ends before a comma, a line end or a quote (which is then no separator, so
-// the caller refuses it).
+// quotedField returns the field at pos, quoted or not, whether it holds doubled quotes, and the position after it, or
+// -1 if the closing quote is missing. An unquoted field ends before a comma, a line end or a quote. The caller refuses
+// a record in which a quote follows an unquoted field.
 func quotedField(window []byte, pos int) (field []byte, doubled bool, after int) {
 	if pos == len(window) || window[pos] != '"' {
 		after = pos
@@ -247,7 +247,7 @@ func quotedField(window []byte, pos int) (field []byte, doubled bool, after int)
 	}
 }
 
-// lineEnd returns the position after the line end (or the end of the window) at pos, or -1 when there is none.
+// lineEnd returns the position after the line end (or the end of the window) at pos, or -1 if there is no line end.
 func lineEnd(window []byte, pos int) int {
 	if pos < len(window) && window[pos] == '\r' {
 		pos++

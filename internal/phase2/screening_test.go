@@ -1,4 +1,4 @@
-package main
+package phase2
 
 import (
 	"bytes"
@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// hourly is the parameters' default.
-var hourly = parameters{Low: 6500, High: 8500, Interval: time.Hour, MaxGap: time.Hour}
+var hourly = Default()
 
 // screened is the screening of an input with the header and these rows.
-func screened(t *testing.T, rows string) screening {
+func screened(t *testing.T, rows string) Screening {
 	t.Helper()
-	res, err := compute(t.Context(), strings.NewReader(csvHeader+"\n"+rows), hourly, nil)
-	if err != nil && !errors.Is(err, errUnusable) {
+	res, err := Compute(t.Context(), strings.NewReader(Header+"\n"+rows), hourly, nil)
+	if err != nil && !errors.Is(err, ErrUnusable) {
 		t.Fatal(err)
 	}
 	return res.Screening
@@ -84,9 +83,9 @@ func TestScreens(t *testing.T) {
 func TestFirstTenRejectedByLine(t *testing.T) {
 	t.Parallel()
 	rows := "x\n" + "2024-05-01T10:00:00Z,\"a\nb\",7\n" + "2024-05-01T10:00:00Z,\"a\nb\",14\n" + "2024-05-01T10:00:00Z,\"a\nb\",7\n" + strings.Repeat("\n", 9)
-	want := []rejection{{2, "malformed"}, {5, "saturated"}, {7, "out_of_order"}}
+	want := []Rejection{{2, "malformed"}, {5, "saturated"}, {7, "out_of_order"}}
 	for line := 9; line < 16; line++ {
-		want = append(want, rejection{line, "malformed"})
+		want = append(want, Rejection{line, "malformed"})
 	}
 	if got := screened(t, rows).FirstRejected; !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -152,11 +151,11 @@ func TestHeader(t *testing.T) {
 		{"\ntime,station,ph\n", false},
 		{strings.Repeat("x", 1<<20) + "\n", false},
 	} {
-		res, err := compute(t.Context(), strings.NewReader(test.header+"2024-05-01T10:00:00Z,a,7\n"), hourly, nil)
+		res, err := Compute(t.Context(), strings.NewReader(test.header+"2024-05-01T10:00:00Z,a,7\n"), hourly, nil)
 		if ok := err == nil; ok != test.ok {
 			t.Errorf("%.40q: %v", test.header, err)
 		}
-		if err != nil && (!errors.Is(err, errUnusable) || !strings.Contains(err.Error(), csvHeader) || res != nil) {
+		if err != nil && (!errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), Header) || res != nil) {
 			t.Errorf("%.40q: %v, results %v", test.header, err, res)
 		}
 	}
@@ -164,8 +163,8 @@ func TestHeader(t *testing.T) {
 
 func TestNoAcceptableReadingTellsTheScreening(t *testing.T) {
 	t.Parallel()
-	res, err := compute(t.Context(), strings.NewReader(csvHeader+"\n2024-05-01T10:00:00Z,a,14\n"), hourly, nil)
-	if !errors.Is(err, errUnusable) || res == nil || res.Screening.Rejected.Saturated != 1 {
+	res, err := Compute(t.Context(), strings.NewReader(Header+"\n2024-05-01T10:00:00Z,a,14\n"), hourly, nil)
+	if !errors.Is(err, ErrUnusable) || res == nil || res.Screening.Rejected.Saturated != 1 {
 		t.Errorf("%v, %+v", err, res)
 	}
 }
@@ -173,15 +172,15 @@ func TestNoAcceptableReadingTellsTheScreening(t *testing.T) {
 func TestTooManyStations(t *testing.T) {
 	t.Parallel()
 	var in bytes.Buffer
-	fmt.Fprintln(&in, csvHeader)
+	fmt.Fprintln(&in, Header)
 	for i := range maxStations {
 		fmt.Fprintf(&in, "2024-05-01T10:00:00Z,%d,7\n", i)
 	}
-	if _, err := compute(t.Context(), bytes.NewReader(in.Bytes()), hourly, nil); err != nil {
+	if _, err := Compute(t.Context(), bytes.NewReader(in.Bytes()), hourly, nil); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprint(&in, "2024-05-01T10:00:00Z,one more,7\n")
-	if _, err := compute(t.Context(), &in, hourly, nil); !errors.Is(err, errUnusable) || !strings.Contains(err.Error(), "line 100002") {
+	if _, err := Compute(t.Context(), &in, hourly, nil); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), "line 100002") {
 		t.Error(err)
 	}
 }
@@ -189,18 +188,18 @@ func TestTooManyStations(t *testing.T) {
 func TestErrorsOfTheReaderAndTheContext(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
-	half := io.MultiReader(strings.NewReader(csvHeader+"\n2024-05-01T10:00:00Z,a,7\n"), iotest.ErrReader(broken))
-	if res, err := compute(t.Context(), half, hourly, nil); !errors.Is(err, broken) || errors.Is(err, errUnusable) || res != nil {
+	half := io.MultiReader(strings.NewReader(Header+"\n2024-05-01T10:00:00Z,a,7\n"), iotest.ErrReader(broken))
+	if res, err := Compute(t.Context(), half, hourly, nil); !errors.Is(err, broken) || errors.Is(err, ErrUnusable) || res != nil {
 		t.Errorf("reader: %v, %v", err, res)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := compute(ctx, iotest.OneByteReader(strings.NewReader(csvHeader+"\n2024-05-01T10:00:00Z,a,7\n")), hourly, func(int64) { cancel() })
+	_, err := Compute(ctx, iotest.OneByteReader(strings.NewReader(Header+"\n2024-05-01T10:00:00Z,a,7\n")), hourly, func(int64) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("context: %v", err)
 	}
 
-	if _, err := compute(t.Context(), idleReader{}, hourly, nil); !errors.Is(err, io.ErrNoProgress) {
+	if _, err := Compute(t.Context(), idleReader{}, hourly, nil); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("idle: %v", err)
 	}
 }
@@ -211,9 +210,9 @@ func (idleReader) Read([]byte) (int, error) { return 0, nil }
 
 func TestProgressReachesTheSize(t *testing.T) {
 	t.Parallel()
-	in := csvHeader + "\n" + strings.Repeat("2024-05-01T10:00:00Z,a,7\n", 100_000)
+	in := Header + "\n" + strings.Repeat("2024-05-01T10:00:00Z,a,7\n", 100_000)
 	var last int64
-	_, err := compute(t.Context(), strings.NewReader(in), hourly, func(n int64) {
+	_, err := Compute(t.Context(), strings.NewReader(in), hourly, func(n int64) {
 		if n < last {
 			t.Errorf("%d after %d", n, last)
 		}
@@ -298,12 +297,12 @@ func TestParsePH(t *testing.T) {
 		{"1e400", hugePH}, {"-1e400", -hugePH}, {"100000.0007", hugePH}, {"-99999.9999", -hugePH}, {"99999.9989", hugePH - 1}, {"1e-400", 0}, {"-1e-400", 0}, {"1e99999999999999999999999", hugePH}, {"1e-99999999999999999999999", 0}, {"0e99999999999999999999999", 0},
 		{"123456789012345678901234567890", hugePH}, {"0." + strings.Repeat("0", 400) + "7e401", 7000}, {strings.Repeat("0", 400) + "7", 7000}, {"7" + strings.Repeat("0", 400) + "e-400", 7000},
 	} {
-		if got, ok := parsePH([]byte(test.in)); !ok || got != test.want {
+		if got, ok := ParsePH([]byte(test.in)); !ok || got != test.want {
 			t.Errorf("%q: %d, %v; want %d", test.in, got, ok, test.want)
 		}
 	}
 	for _, in := range strings.Split(`|.|+|-|e1|.e1|7e|7e+|7e-|7e1.5|7..1|7.1.|7,1| 7|7 |--7|+-7|NaN|nan|Inf|-Inf|infinity|0x7|0x1p3|7_0|7.0_1|1e1e1|7f|٧|7.12a|a.12|7.1\x00`, "|") {
-		if got, ok := parsePH([]byte(in)); ok {
+		if got, ok := ParsePH([]byte(in)); ok {
 			t.Errorf("%q: %d, want it refused", in, got)
 		}
 	}
@@ -311,14 +310,14 @@ func TestParsePH(t *testing.T) {
 
 var decimalLiteral = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// FuzzParsePH holds parsePH against exact rational arithmetic.
+// FuzzParsePH holds ParsePH against exact rational arithmetic.
 func FuzzParsePH(f *testing.F) {
 	for _, s := range []string{"7.5", "7.0005", "-0.0005", ".5", "7.", "75e-1", "1e400", "+7e+", "0x7", ""} {
 		f.Add(s)
 	}
 	exponentOf := regexp.MustCompile(`[eE][+-]?0*([0-9]{4,})$`)
 	f.Fuzz(func(t *testing.T, s string) {
-		got, ok := parsePH([]byte(s))
+		got, ok := ParsePH([]byte(s))
 		if ok != decimalLiteral.MatchString(s) {
 			t.Fatalf("%q: ok %v", s, ok)
 		}

@@ -1,12 +1,11 @@
-package main
-
-// Phase 2: from the accepted readings, in one pass, what the three files tell (results.go writes them).
+// Phase 2: computes the content of the three files from the accepted readings, in one pass (results.go writes them).
 //
-// "Same input, same bytes, on every platform" rules out what a compiler or a library may do differently from machine to
-// machine: fused multiply-adds (the Go specification allows them, except across an explicit conversion) and math.Log,
-// Exp and Pow (assembly on some). So pH is a whole number of thousandths throughout, powers of ten come from a table
-// made with whole-number arithmetic, the logarithm is our own, and what is summed in floating point is summed in the
-// order of the input.
+// "Same input, same bytes, on every platform" rules out operations whose result differs from machine to machine: fused
+// multiply-adds (the Go specification allows them, except across an explicit conversion) and math.Log, Exp and Pow
+// (assembly on some platforms). So pH is a whole number of thousandths throughout, powers of ten come from a table made
+// with whole-number arithmetic, the logarithm is our own, and floating-point sums add up in the order of the input.
+
+package phase2
 
 import (
 	"cmp"
@@ -28,16 +27,9 @@ const (
 	hysteresis = 100    // thousandths: how far back inside ends an excursion
 )
 
-// parameters of a run. Low and High, in thousandths of a pH, hold 0 < Low < High < 14000; Interval is a whole number of
-// seconds.
-type parameters struct {
-	Low, High        int
-	Interval, MaxGap time.Duration
-}
-
-// computation is phase 2 under way: the results, and what only the way there needs.
+// computation is a run of phase 2 under way: the results, and what is needed only until they are complete.
 type computation struct {
-	*results
+	*Results
 	clock    clock
 	index    map[string]*station
 	previous *station // of the latest record
@@ -48,13 +40,14 @@ type computation struct {
 	hydrogen []float64
 }
 
-// compute reads a CSV input (screening.go) and computes everything the three files tell. Memory grows with the
-// stations, buckets and alerts, not with the readings. progress, when not nil, is called after each read. An error that
-// is errUnusable comes with results if every row was screened, so that their Screening can be shown; other errors are
-// the context's, or r's own, wrapped.
-func compute(ctx context.Context, r io.Reader, p parameters, progress func(bytesRead int64)) (*results, error) {
+// Compute reads a CSV input (csv.go), screens it and computes the content of the three files. Memory grows with the
+// stations, buckets and alerts, not with the readings. If progress is not nil, Compute calls it after each read.
+//
+// Errors: ErrUnusable, with results if every row was screened, so that their Screening can be shown; the context's
+// error; r's own error, wrapped.
+func Compute(ctx context.Context, r io.Reader, p Parameters, progress func(bytesRead int64)) (*Results, error) {
 	c := &computation{
-		results:  &results{p: p, Screening: screening{FirstRejected: []rejection{}}},
+		Results:  &Results{p: p, Screening: Screening{FirstRejected: []Rejection{}}},
 		index:    map[string]*station{},
 		previous: &station{},
 		newest:   math.MinInt64,
@@ -67,17 +60,17 @@ func compute(ctx context.Context, r io.Reader, p parameters, progress func(bytes
 		return nil, err
 	}
 	if c.Screening.Accepted == 0 {
-		return c.results, fmt.Errorf("%w: none of the %d rows is a reading that can be accepted", errUnusable, c.Screening.Rows)
+		return c.Results, fmt.Errorf("%w: none of the %d rows is a reading that can be accepted", ErrUnusable, c.Screening.Rows)
 	}
 	c.finish()
-	return c.results, nil
+	return c.Results, nil
 }
 
-// station is what one station's readings have come to so far. Times are seconds of the Unix epoch, pH thousandths.
+// station holds the sums over one station's readings so far. Times are seconds since the Unix epoch, pH thousandths.
 type station struct {
 	name   string
 	quoted []byte   // the name as a JSON string, once all readings are in
-	next   *station // of the record that followed this station's latest one: in most inputs, of the one that will
+	next   *station // the station of the record that followed this station's latest record; likely to follow again
 
 	first, last int64
 	lastPH      int
@@ -98,14 +91,14 @@ type station struct {
 	high   excursion
 }
 
-// outside is the time a station stood beyond one limit.
+// outside is the time that a station spent beyond one limit.
 type outside struct {
 	seconds int64
 	dose    int64 // thousandths of a pH times seconds
 }
 
-// lookUp returns the station of that name, or nil. Stations tend to come in the same turn again and again, which saves
-// the map most of its work.
+// lookUp returns the station of that name, or nil. Stations tend to repeat in the same order, so the station that
+// followed last time is tried before the map.
 func (c *computation) lookUp(name []byte) *station {
 	st := c.previous.next
 	if st == nil || st.name != string(name) {
@@ -125,7 +118,7 @@ func (c *computation) newStation(name string) *station {
 	return st
 }
 
-// add takes one accepted reading in: later than all others of its station, above 0 and below 14.
+// add adds an accepted reading, which is later than all others of its station, above 0 and below 14.
 func (c *computation) add(st *station, at int64, ph int) {
 	if st.readings == 0 {
 		st.first = at
@@ -162,7 +155,8 @@ func (c *computation) add(st *station, at int64, ph int) {
 	c.watch(st, at, ph)
 }
 
-// elapse accounts for the time since the station's last reading: that reading stood until now, or there was a gap.
+// elapse accounts for the time since the station's last reading: either that reading lasted until now, or there is a
+// gap.
 func (c *computation) elapse(st *station, now int64) {
 	elapsed := now - st.last
 	if elapsed > c.maxGap {
@@ -183,7 +177,7 @@ func (o *outside) add(seconds int64, excess int) {
 	o.dose += seconds * int64(excess)
 }
 
-// bucket gathers the readings of one interval, of which a station has at most one a second, 86,400 in a day.
+// bucket gathers a station's readings in one interval: at most one a second, so 86,400 in a day.
 type bucket struct {
 	start, end        int64
 	readings, outside int32
@@ -201,8 +195,8 @@ func newBucket(at, interval int64) bucket {
 	return bucket{start: start, end: start + interval, min: math.MaxInt, max: math.MinInt, phi: math.Inf(-1)}
 }
 
-// point is a finished bucket as barrier_phi_phase2.json shows it, kept small because there may be millions: pH in
-// thousandths, phi in ten thousandths (of no meaning when outside > 0).
+// point is a finished bucket as barrier_phi_phase2.json shows it. It is small because there may be millions. pH is in
+// thousandths, phi in ten thousandths; phi means nothing if outside > 0.
 type point struct {
 	start             int64
 	readings, outside int32
@@ -224,8 +218,7 @@ func (c *computation) closeBucket(st *station) {
 	st.points = append(st.points, p)
 }
 
-// excursion follows one station beyond one limit. (Near both limits of a narrow band a station can be in both
-// excursions at once.)
+// excursion follows one station beyond one limit. (In a narrow band a station can be in both excursions at once.)
 type excursion struct {
 	open     bool
 	start    int64
@@ -234,7 +227,7 @@ type excursion struct {
 	worstAt  int64
 }
 
-// watch opens, continues and ends excursions with one more reading.
+// watch opens, continues or ends the station's excursions with one more reading.
 func (c *computation) watch(st *station, at int64, ph int) {
 	if st.low.open || ph < c.p.Low {
 		c.follow(st, kindLow, at, ph, ph >= c.p.Low+hysteresis, ph < st.low.worst)
@@ -266,7 +259,7 @@ func (st *station) excursion(kind alertKind) *excursion {
 	return &st.high
 }
 
-// endExcursions ends what is open at the station's last reading.
+// endExcursions ends the station's excursions at its last reading.
 func (c *computation) endExcursions(st *station, open bool) {
 	for _, kind := range []alertKind{kindLow, kindHigh} {
 		if st.excursion(kind).open {
@@ -286,15 +279,15 @@ func (c *computation) endExcursion(st *station, kind alertKind, end int64, open 
 
 type alertKind uint8
 
-// In the byte order of their names, by which alerts are sorted.
+// The kinds, in the byte order of their names, because alerts are sorted by that.
 const (
 	kindGap alertKind = iota
 	kindHigh
 	kindLow
 )
 
-// alert is one entry of alertesph.json. Its readings go from the one that opened it up to, not counting, the one that
-// closed it; a gap has none.
+// alert is one entry of alertesph.json. Its readings are those from the reading that opened it to the one before the
+// reading that closed it; a gap has none.
 type alert struct {
 	station    *station
 	start, end int64
@@ -305,9 +298,9 @@ type alert struct {
 	open       bool
 }
 
-// finish ends what is still under way and puts stations and alerts in their order. A station that has been silent for
-// more than the largest gap before the newest reading of any has an open gap; its excursion ended at its last reading,
-// as before any gap.
+// finish ends buckets and excursions that are still open, and sorts stations and alerts. If a station has been silent
+// for more than maxGap before the newest reading of all stations, it has an open gap, and its excursion ended at its
+// last reading, as before any gap.
 func (c *computation) finish() {
 	slices.SortFunc(c.stations, func(a, b *station) int { return strings.Compare(a.name, b.name) })
 	for _, st := range c.stations {
@@ -325,22 +318,8 @@ func (c *computation) finish() {
 	})
 }
 
-// critical reports whether an alert is 0.5 pH beyond the limit, or 24 h long, or more.
-func (p parameters) critical(a *alert) bool {
-	const deep, long = 500, 24 * 60 * 60
-	switch {
-	case a.end-a.start >= long:
-		return true
-	case a.kind == kindLow:
-		return p.Low-int(a.worst) >= deep
-	case a.kind == kindHigh:
-		return int(a.worst)-p.High >= deep
-	}
-	return false
-}
-
-// distribution keeps what nearest-rank quantiles of pH to 0.01 need: the first values as they are, later a count for
-// each. So a station of few readings is small, and one of many has a bound.
+// distribution keeps what nearest-rank quantiles of pH to 0.01 need: the first values themselves, and once there are
+// many, a count per value. So a station with few readings needs little memory, and a station with many has a bound.
 type distribution struct {
 	values []uint16 // hundredths of a pH
 	counts []int64  // by hundredths; nil until values are too many
@@ -364,7 +343,7 @@ func (d *distribution) add(ph int) {
 	d.values = nil
 }
 
-// nearestRank returns the smallest value, in thousandths of a pH, that so many percent of the n values do not exceed.
+// nearestRank returns the smallest value, in thousandths of a pH, that percent % of the n values do not exceed.
 func (d *distribution) nearestRank(n, percent int64) int64 {
 	rank := (percent*n + 99) / 100
 	if d.counts == nil {
@@ -378,8 +357,8 @@ func (d *distribution) nearestRank(n, percent int64) int64 {
 	return value * 10
 }
 
-// hydrogenTable returns 10^-pH for each thousandth of a pH up to 14: the powers of one constant, in 160-bit arithmetic,
-// so that the error of 14,000 products stays far below what a float64 shows.
+// hydrogenTable returns 10^-pH for each thousandth of a pH up to 14. They are the powers of one constant in 160-bit
+// arithmetic, so the error of 14,000 products stays far below the precision of a float64.
 var hydrogenTable = sync.OnceValue(func() []float64 {
 	const precision = 160
 	ratio, _, err := big.ParseFloat("0.99770006382255331719442194285376231055211861394573154624878230890945", 10, precision, big.ToNearestEven) // 10^-0.001
@@ -395,9 +374,9 @@ var hydrogenTable = sync.OnceValue(func() []float64 {
 	return table
 })
 
-// meanPH returns the pH, to the nearest thousandth, of the mean of n values of 10^-pH that add up to sum. It lies
-// between the smallest and the largest of their pH, so it is searched there: the first ph for which the mean exceeds
-// 10^-(ph+0.0005).
+// meanPH returns the pH, to the nearest thousandth, of the mean of n values of 10^-pH that add up to sum. The mean pH
+// lies between the smallest and the largest pH, so meanPH searches there for the first ph for which the mean of 10^-pH
+// exceeds 10^-(ph+0.0005).
 func (c *computation) meanPH(sum float64, n int64, least, most int) int {
 	const halfStep = 1.0011519555381688769842 // 10^0.0005
 	mean := sum / float64(n)
@@ -408,9 +387,9 @@ func (c *computation) meanPH(sum float64, n int64, least, most int) int {
 //
 //	phi = -ln( 4 * max(pH-low, 0.01) * max(high-pH, 0.01) / (high-low)^2 )
 //
-// This is the logarithmic barrier of Boyd and Vandenberghe, Convex Optimization, section 11.2, shifted to 0 in the
-// middle of the band, the distances floored at a probe's resolution. (Within the floor it falls again towards the limit,
-// and in a band narrower than 0.04 it can be negative.)
+// This is the logarithmic barrier of Boyd and Vandenberghe, Convex Optimization, section 11.2, shifted so that it is 0
+// in the middle of the band, with each distance floored at a probe's resolution. (Closer to a limit than the floor it
+// falls again, and in a band narrower than 0.04 it can be negative.)
 func phiTable(low, high int) []float64 {
 	table := make([]float64, scaleEnd+1)
 	for ph := low; ph <= high; ph++ {
@@ -424,8 +403,8 @@ func phiTable(low, high int) []float64 {
 //
 //	ln m = 2 * (s + s^3/3 + s^5/5 + ...)
 //
-// where m is within the square root of two around 1, so |s| < 0.172 and twelve terms do. Each product is converted
-// explicitly, so none is fused with a sum.
+// where m is between sqrt(1/2) and sqrt(2), so |s| < 0.172 and twelve terms suffice. Each product is converted
+// explicitly, so the compiler cannot fuse it with a sum.
 func ln(x float64) float64 {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {

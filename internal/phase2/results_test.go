@@ -1,4 +1,4 @@
-package main
+package phase2
 
 import (
 	"crypto/sha256"
@@ -15,7 +15,7 @@ import (
 // below, 10 at 0.5 and 10 at 0.25.
 func TestTheThreeFiles(t *testing.T) {
 	t.Parallel()
-	const in = csvHeader + `
+	const in = Header + `
 2024-02-29T23:00:00Z,a,7.5
 2024-02-29T23:20:00Z,a,8.4
 2024-02-29T23:40:00Z,a,6.505
@@ -56,7 +56,7 @@ func TestTheThreeFiles(t *testing.T) {
 {"id":"b40c3686bfdc1950","station":"a","kind":"low","severity":"critical","start":"2024-03-01T02:00:00Z","end":"2024-03-01T02:20:00Z","duration_s":1200,"readings":2,"worst_ph":6,"worst_at":"2024-03-01T02:00:00Z","open":false}
 ]}
 `
-	res, err := compute(t.Context(), strings.NewReader(in), hourly, nil)
+	res, err := Compute(t.Context(), strings.NewReader(in), hourly, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestTheThreeFiles(t *testing.T) {
 // The same bytes on every platform: on another one, this test fails if an operation there gives another last bit.
 func TestTheSameBytesEverywhere(t *testing.T) {
 	t.Parallel()
-	in, err := os.Open("data/readings.csv")
+	in, err := os.Open("../../data/readings.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +85,10 @@ func TestTheSameBytesEverywhere(t *testing.T) {
 
 func TestNoAlertsIsAnEmptyList(t *testing.T) {
 	t.Parallel()
-	if got := computed(t, csvHeader+"\n2024-05-01T10:00:00Z,a,7\n", hourly).Alerts.Alerts; got == nil || len(got) != 0 {
+	if got := computed(t, Header+"\n2024-05-01T10:00:00Z,a,7\n", hourly).Alerts.Alerts; got == nil || len(got) != 0 {
 		t.Errorf("alerts %v", got)
 	}
-	res, err := compute(t.Context(), strings.NewReader(csvHeader+"\n2024-05-01T10:00:00Z,a,7\n"), hourly, nil)
+	res, err := Compute(t.Context(), strings.NewReader(Header+"\n2024-05-01T10:00:00Z,a,7\n"), hourly, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,15 +100,15 @@ func TestNoAlertsIsAnEmptyList(t *testing.T) {
 func TestParametersAsJSON(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		p    parameters
+		p    Parameters
 		want string
 	}{
 		{hourly, `{"low":6.5,"high":8.5,"interval":"1h","max_gap":"1h"}`},
-		{parameters{1, 13999, time.Minute, time.Nanosecond}, `{"low":0.001,"high":13.999,"interval":"1m","max_gap":"1ns"}`},
-		{parameters{7000, 7050, 90 * time.Minute, 500 * time.Millisecond}, `{"low":7,"high":7.05,"interval":"1h30m","max_gap":"500ms"}`},
-		{parameters{6500, 8500, 24 * time.Hour, 15 * time.Minute}, `{"low":6.5,"high":8.5,"interval":"24h","max_gap":"15m"}`},
-		{parameters{6500, 8500, 90 * time.Second, time.Hour + 5*time.Second}, `{"low":6.5,"high":8.5,"interval":"1m30s","max_gap":"1h5s"}`},
-		{parameters{6500, 8500, 10 * time.Hour, 10*time.Hour + 10*time.Minute + 10500*time.Millisecond}, `{"low":6.5,"high":8.5,"interval":"10h","max_gap":"10h10m10.5s"}`},
+		{Parameters{1, 13999, time.Minute, time.Nanosecond}, `{"low":0.001,"high":13.999,"interval":"1m","max_gap":"1ns"}`},
+		{Parameters{7000, 7050, 90 * time.Minute, 500 * time.Millisecond}, `{"low":7,"high":7.05,"interval":"1h30m","max_gap":"500ms"}`},
+		{Parameters{6500, 8500, 24 * time.Hour, 15 * time.Minute}, `{"low":6.5,"high":8.5,"interval":"24h","max_gap":"15m"}`},
+		{Parameters{6500, 8500, 90 * time.Second, time.Hour + 5*time.Second}, `{"low":6.5,"high":8.5,"interval":"1m30s","max_gap":"1h5s"}`},
+		{Parameters{6500, 8500, 10 * time.Hour, 10*time.Hour + 10*time.Minute + 10500*time.Millisecond}, `{"low":6.5,"high":8.5,"interval":"10h","max_gap":"10h10m10.5s"}`},
 	} {
 		got, err := json.Marshal(test.p)
 		if err != nil || string(got) != test.want {
@@ -124,7 +124,7 @@ func TestDurationsReadBackAsTheyWere(t *testing.T) {
 			if d == 0 {
 				continue
 			}
-			got := string(appendDuration(nil, d))
+			got := string(AppendDuration(nil, d))
 			if back, err := time.ParseDuration(got); err != nil || back != d {
 				t.Errorf("%v became %s, which is %v (%v)", d, got, back, err)
 			}
@@ -149,11 +149,11 @@ func TestNumbersInTheirShortestForm(t *testing.T) {
 
 func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
-	res, err := compute(t.Context(), strings.NewReader(csvHeader+"\n2024-05-01T10:00:00Z,a,7\n"), hourly, nil)
+	res, err := Compute(t.Context(), strings.NewReader(Header+"\n2024-05-01T10:00:00Z,a,7\n"), hourly, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{res.writeBarrier(refusingWriter{}, source{}), res.writeImpact(refusingWriter{}, source{}), res.writeAlerts(refusingWriter{}, source{})} {
+	for _, err := range []error{res.WriteBarrier(refusingWriter{}, Source{}), res.WriteImpact(refusingWriter{}, Source{}), res.WriteAlerts(refusingWriter{}, Source{})} {
 		if !errors.Is(err, errRefused) {
 			t.Errorf("%v", err)
 		}

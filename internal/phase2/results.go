@@ -1,8 +1,8 @@
-package main
+// The JSON of the three files. Each file is one object with one point, station or alert per line, so that it is
+// readable in a terminal and a diff shows what changed. Numbers are rounded as whole numbers (half up) and written in
+// their shortest decimal form.
 
-// The JSON of the three files. Each is one object with a point, station or alert a line, so that it reads in a terminal
-// and shows in a diff what changed. Every number was rounded as a whole number (half up) and is written in its shortest
-// decimal form.
+package phase2
 
 import (
 	"bufio"
@@ -12,27 +12,26 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 )
 
-// source says where the readings came from.
-type source struct {
+// Source identifies the input of a run. All three files show it.
+type Source struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// results are those of one run, stations and alerts in the order of the files.
-type results struct {
-	Screening screening
-	p         parameters
+// Results are the content of the three files of one run.
+type Results struct {
+	Screening Screening
+	p         Parameters
 	stations  []*station
 	alerts    []alert
 }
 
-// writeBarrier writes barrier_phi_phase2.json.
-func (res *results) writeBarrier(w io.Writer, src source) error {
+// WriteBarrier writes barrier_phi_phase2.json.
+func (res *Results) WriteBarrier(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"stations":`)
 		writeLines(out, len(res.stations), func(b []byte, i int) []byte {
@@ -63,8 +62,8 @@ func (p *point) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// writeImpact writes impact_phi.json.
-func (res *results) writeImpact(w io.Writer, src source) error {
+// WriteImpact writes impact_phi.json.
+func (res *Results) WriteImpact(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.Write(res.Screening.appendCounts(append(out.AvailableBuffer(), `"screening":`...)))
 		out.WriteString(",\n\"stations\":")
@@ -72,7 +71,7 @@ func (res *results) writeImpact(w io.Writer, src source) error {
 	})
 }
 
-func (s *screening) appendCounts(b []byte) []byte {
+func (s *Screening) appendCounts(b []byte) []byte {
 	b = appendNumber(b, `{"rows":`, s.Rows, 0)
 	b = appendNumber(b, `,"accepted":`, s.Accepted, 0)
 	b = appendNumber(b, `,"rejected":{"malformed":`, s.Rejected.Malformed, 0)
@@ -131,8 +130,8 @@ func (st *station) level() string {
 	}
 }
 
-// writeAlerts writes alertesph.json.
-func (res *results) writeAlerts(w io.Writer, src source) error {
+// WriteAlerts writes alertesph.json.
+func (res *Results) WriteAlerts(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"alerts":`)
 		writeLines(out, len(res.alerts), func(b []byte, i int) []byte {
@@ -173,7 +172,7 @@ func (a *alert) appendJSON(b []byte, critical bool) []byte {
 	return append(b, '}')
 }
 
-// id is 16 hex digits of the SHA-256 of station, kind and start, of which no two alerts of a run share all three.
+// id is 16 hex digits of the SHA-256 of station, kind and start. No two alerts of a run share all three.
 func (a *alert) id() string {
 	start := time.Unix(a.start, 0).UTC().Format(time.RFC3339)
 	sum := sha256.Sum256([]byte(a.station.name + "\n" + a.kind.String() + "\n" + start))
@@ -182,8 +181,8 @@ func (a *alert) id() string {
 
 func (k alertKind) String() string { return [...]string{"gap", "high", "low"}[k] }
 
-// writeFile writes one file: what all three begin with, then the members that body writes.
-func (res *results) writeFile(w io.Writer, src source, body func(out *bufio.Writer)) error {
+// writeFile writes one file: the beginning that all three share, then the members that body writes.
+func (res *Results) writeFile(w io.Writer, src Source, body func(out *bufio.Writer)) error {
 	out := bufio.NewWriterSize(w, 64<<10) // keeps the first error for Flush
 	b := append(out.AvailableBuffer(), `{"parameters":`...)
 	b = res.p.appendJSON(b)
@@ -195,8 +194,8 @@ func (res *results) writeFile(w io.Writer, src source, body func(out *bufio.Writ
 	return out.Flush()
 }
 
-// writeLines writes an array with an item a line. appendItem appends item i to b; it may write to out before, and then
-// appends to a new buffer.
+// writeLines writes an array with one item per line. appendItem appends item i to b. If it writes to out itself, it
+// must then append to a new buffer.
 func writeLines(out *bufio.Writer, n int, appendItem func(b []byte, i int) []byte) {
 	separator := "[\n"
 	for i := range n {
@@ -209,28 +208,6 @@ func writeLines(out *bufio.Writer, n int, appendItem func(b []byte, i int) []byt
 	} else {
 		out.WriteString("\n]")
 	}
-}
-
-// appendJSON appends the parameters as every file and the run record show them.
-func (p parameters) appendJSON(b []byte) []byte {
-	b = appendNumber(b, `{"low":`, int64(p.Low), 3)
-	b = appendNumber(b, `,"high":`, int64(p.High), 3)
-	b = appendDuration(append(b, `,"interval":"`...), p.Interval)
-	b = appendDuration(append(b, `","max_gap":"`...), p.MaxGap)
-	return append(b, `"}`...)
-}
-
-// MarshalJSON makes the parameters a json.Marshaler.
-func (p parameters) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
-
-// appendDuration appends a duration as time.ParseDuration reads it, without the parts that are zero: "1h", not
-// "1h0m0s".
-func appendDuration(b []byte, d time.Duration) []byte {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	return append(b, strings.Replace(s, "h0m", "h", 1)...)
 }
 
 // appendNumber appends key and then n / 10^decimals in its shortest form: 7.9, not 7.900.
@@ -260,8 +237,8 @@ func appendTime(b []byte, sec int64) []byte {
 	return time.Unix(sec, 0).UTC().AppendFormat(b, `"2006-01-02T15:04:05Z"`)
 }
 
-// appendEncoded appends the JSON of a string, or of a struct of strings and numbers, which never fails. No HTML
-// escapes: these files are no script.
+// appendEncoded appends the JSON of a string, or of a struct of strings and numbers; encoding these never fails. It
+// does not escape HTML, because no browser interprets these files as HTML.
 func appendEncoded(b []byte, v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
