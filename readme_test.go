@@ -14,42 +14,56 @@ import (
 	"time"
 )
 
-// TestReadme pastes the README's sh blocks into a shell, in a clean copy of the project, and holds what comes back
-// against the text blocks behind them; … stands for what differs each time. It uses port 8080,
-// so it runs in CI only, or where AUTHHUB_README is set.
-func TestReadme(t *testing.T) {
+// TestDocuments follows the README and each page of docs/ as a reader would: in a clean copy of the project, with a
+// shell of its own a page. A code block does one of three things, by its first line:
+//
+//   - "```js hub.mjs" (a language and a file name) is written to that file;
+//   - "```sh" is pasted into the shell; what it prints must be the "```text" block that follows it, in which … stands
+//     for what differs each time, or, where there is none, it must exit with status 0;
+//   - "```sh" whose text block says "is ready at" starts a hub, in the place of the one before.
+//
+// The pages use port 8080, so it runs in CI only, or where AUTHHUB_README is set.
+func TestDocuments(t *testing.T) {
 	if os.Getenv("CI") == "" && os.Getenv("AUTHHUB_README") == "" {
 		t.Skip("needs port 8080; set AUTHHUB_README=1 to run it")
 	}
-	blocks := shellBlocks(readFile(t, "README.md"))
-	if len(blocks) < 20 {
-		t.Fatalf("only %d sh blocks", len(blocks))
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	r := &reader{t: t, dir: cleanCopy(t)}
-	r.shell = r.start("bash")
-	defer r.stopHub()
-	for _, b := range blocks {
-		if strings.Contains(b.output, " is ready at ") {
-			r.startHub(b)
-		} else {
-			r.paste(b)
-		}
+	copied := cleanCopy(t)
+	for _, page := range append([]string{"README.md"}, pages...) {
+		t.Run(page, func(t *testing.T) {
+			r := &reader{t: t, dir: copied}
+			r.shell = r.start("bash")
+			defer r.stopHub()
+			for _, b := range codeBlocks(readFile(t, page)) {
+				switch {
+				case b.file != "":
+					r.write(b)
+				case strings.Contains(b.output, " is ready at "):
+					r.startHub(b)
+				default:
+					r.paste(b)
+				}
+			}
+		})
 	}
 }
 
-// block is what the README has a reader type, and the output that it shows for it.
-type block struct{ typed, output string }
+// block is what a page has a reader type into the shell, and the output that it shows for it; or the text of a file.
+type block struct{ typed, output, file string }
 
-// shellBlocks returns the ```sh blocks, each with the ```text block that follows it at once, if one does.
-func shellBlocks(text string) (blocks []block) {
-	fences := regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
+// codeBlocks returns the blocks of a page that a reader acts on.
+func codeBlocks(text string) (blocks []block) {
+	fences := regexp.MustCompile("(?ms)^```(?:sh|[a-z]+ (\\S+))\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?")
 	for _, fence := range fences.FindAllStringSubmatch(text, -1) {
-		blocks = append(blocks, block{fence[1], fence[2]})
+		blocks = append(blocks, block{file: fence[1], typed: fence[2], output: fence[3]})
 	}
 	return blocks
 }
 
-// matches reports whether got is what the README shows.
+// matches reports whether got is what the page shows.
 func (b block) matches(got string) bool {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(b.output)), "…", ".*?")
 	return regexp.MustCompile(`(?s)^\s*` + pattern + `\s*$`).MatchString(got)
@@ -80,7 +94,7 @@ func cleanCopy(t *testing.T) string {
 	return dir
 }
 
-// reader is somebody who follows the README: a shell, and a hub in another terminal.
+// reader is somebody who follows a page: a shell, and a hub in another terminal.
 type reader struct {
 	t     *testing.T
 	dir   string
@@ -124,15 +138,31 @@ func (r *reader) start(name string, args ...string) *terminal {
 	return term
 }
 
-// paste runs a block in the shell and compares its output.
+// write makes the file that a block shows.
+func (r *reader) write(b block) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, b.file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(b.typed), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// paste runs a block in the shell and compares its output, or its exit status where the page shows no output.
 func (r *reader) paste(b block) {
 	r.t.Helper()
 	const mark = "end of the command's output"
 	fmt.Fprintf(r.shell.stdin, "%s\necho %q $?\n", b.typed, mark)
 	got, last := r.collect(r.shell, func(_, line string) bool { return strings.Contains(line, mark) })
-	before, _, _ := strings.Cut(last, mark)
-	if got += before; !b.matches(got) {
-		r.t.Errorf("%sprints\n%s\nthe README says\n%s", b.typed, got, b.output)
+	before, status, _ := strings.Cut(last, mark)
+	got += before
+	switch {
+	case b.output == "" && strings.TrimSpace(status) != "0":
+		r.t.Errorf("%sends with status %sand prints\n%s", b.typed, status, got)
+	case b.output != "" && !b.matches(got):
+		r.t.Errorf("%sprints\n%s\nthe page says\n%s", b.typed, got, b.output)
 	}
 }
 
@@ -150,7 +180,7 @@ func (r *reader) startHub(b block) {
 	r.hub = r.start("bash", "-c", "exec "+line)
 	got, _ := r.collect(r.hub, func(sofar, _ string) bool { return b.matches(sofar) })
 	if !b.matches(got) {
-		r.t.Fatalf("%sprints\n%s\nthe README says\n%s", b.typed, got, b.output)
+		r.t.Fatalf("%sprints\n%s\nthe page says\n%s", b.typed, got, b.output)
 	}
 }
 
