@@ -7,6 +7,8 @@ import (
 	"bufio"
 	"io"
 	"iter"
+
+	"authhub/internal/disk"
 )
 
 // minCompaction is how many records make a journal worth compacting.
@@ -40,7 +42,7 @@ func (j *journal) compact() {
 
 // successor is the journal that is to take the old one's place.
 type successor struct {
-	*replacement
+	*disk.Replacement
 	chain   chain
 	end     int64
 	records int
@@ -48,20 +50,20 @@ type successor struct {
 
 // writeSuccessor writes and syncs the compacted journal under a temporary name. On an error nothing is left of it.
 func (j *journal) writeSuccessor(take func()) (*successor, error) {
-	r, err := beginReplacement(j.disk, j.path, journalMode)
+	r, err := disk.BeginReplacement(j.disk, j.path, journalMode)
 	if err != nil {
 		return nil, err
 	}
-	s := &successor{replacement: r, chain: newChain()}
+	s := &successor{Replacement: r, chain: newChain()}
 	if err := s.fill(j.state.snapshot(take)); err != nil {
-		r.abandon()
+		r.Abandon()
 		return nil, err
 	}
 	return s, nil
 }
 
 func (s *successor) fill(records iter.Seq[[]byte]) error {
-	w := bufio.NewWriterSize(s.file, 64<<10)
+	w := bufio.NewWriterSize(s.File, 64<<10)
 	line := s.chain.appendLine(nil, newHeader())
 	s.end = int64(len(line))
 	w.Write(line) // an error stays with w until Flush
@@ -86,17 +88,17 @@ func (s *successor) fill(records iter.Seq[[]byte]) error {
 // neither may be written to.
 func (j *journal) adopt(s *successor) (err error) {
 	j.file.Close() // all of it is synced
-	j.file = s.file
-	reopen := !j.disk.renamesOpen()
+	j.file = s.File
+	reopen := !j.disk.RenamesOpen()
 	if reopen {
-		s.file.Close()
+		s.File.Close()
 	}
-	if err := s.place(); err != nil {
+	if err := s.Place(); err != nil {
 		return err
 	}
 	if reopen {
-		if j.file, err = j.disk.open(j.path); err != nil {
-			j.file = s.file // closed, but there
+		if j.file, err = j.disk.Open(j.path); err != nil {
+			j.file = s.File // closed, but there
 			return err
 		}
 		if _, err := j.file.Seek(s.end, io.SeekStart); err != nil {

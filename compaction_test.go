@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"authhub/internal/disk"
+	"authhub/internal/disk/disktest"
 )
 
 // mostlyDead is n records, of which only the last of each of ten keys lives.
@@ -27,8 +29,8 @@ func TestCompactionKeepsWhatLives(t *testing.T) {
 	for _, windows := range []bool{false, true} {
 		t.Run(fmt.Sprint("windows ", windows), func(t *testing.T) {
 			t.Parallel()
-			d := newMemDisk("journal", journalBytes(mostlyDead(minCompaction-1)...))
-			d.windows = windows
+			d := disktest.New("journal", journalBytes(mostlyDead(minCompaction-1)...))
+			d.Windows = windows
 			j, l := mustOpen(t, d, "journal")
 			for i := range 20 { // the first of them makes the journal worth it, the others go into the new one
 				mustCommit(t, l.put(j, fmt.Sprint("new", i, "=1")))
@@ -36,13 +38,13 @@ func TestCompactionKeepsWhatLives(t *testing.T) {
 			if err := j.close(); err != nil {
 				t.Fatal(err)
 			}
-			d = d.afterPowerCut(survival{})
+			d = d.AfterPowerCut(disktest.Survival{})
 			_, again := mustOpen(t, d, "journal")
 			if !maps.Equal(again.live, l.live) || len(again.applied) != 30 {
 				t.Errorf("%d records for %d that live, want 30 and %d", len(again.applied), len(again.live), len(l.live))
 			}
-			if len(d.names) != 1 {
-				t.Errorf("files left: %v", slices.Collect(maps.Keys(d.names)))
+			if len(d.Paths()) != 1 {
+				t.Errorf("files left: %v", d.Paths())
 			}
 		})
 	}
@@ -65,13 +67,13 @@ func TestCompactionIsWorthIt(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			d := newMemDisk("journal", row.file)
+			d := disktest.New("journal", row.file)
 			j, l := mustOpen(t, d, "journal")
 			for range row.add {
 				mustCommit(t, l.put(j, "key0=again"))
 			}
 			j.close()
-			if n := d.count("rename"); n != row.want {
+			if n := d.Count("rename"); n != row.want {
 				t.Errorf("%d compactions, want %d", n, row.want)
 			}
 		})
@@ -95,13 +97,13 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 	for _, op := range []string{"open folder", "create", "write", "sync"} {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
-			d := newMemDisk("journal", journalBytes(mostlyDead(minCompaction)...))
+			d := disktest.New("journal", journalBytes(mostlyDead(minCompaction)...))
 			j, l := mustOpen(t, d, "journal")
 			// The second write and sync are the compaction's. The fault lets through what follows, as do those of a disk that is almost full.
 			var mu sync.Mutex
 			seen := 0
 			atOnce, behind := make(chan *commit, 1), make(chan *commit, 1)
-			d.setFault(func(o string) error {
+			d.SetFault(func(o string) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if o == "create" {
@@ -127,16 +129,16 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 			if err := j.close(); err != nil {
 				t.Fatal(err)
 			}
-			if n := d.count("open folder"); n != 2 { // one for the start, one for the compaction
+			if n := d.Count("open folder"); n != 2 { // one for the start, one for the compaction
 				t.Errorf("%d tries to compact", n-1)
 			}
-			d.setFault(nil)
-			j, again := mustOpen(t, d.afterPowerCut(survival{}), "journal")
+			d.SetFault(nil)
+			j, again := mustOpen(t, d.AfterPowerCut(disktest.Survival{}), "journal")
 			if !maps.Equal(again.live, l.live) {
 				t.Errorf("%d live records, want %d", len(again.live), len(l.live))
 			}
-			if len(d.names) != 1 {
-				t.Errorf("files left: %v", slices.Collect(maps.Keys(d.names)))
+			if len(d.Paths()) != 1 {
+				t.Errorf("files left: %v", d.Paths())
 			}
 			again.put(j, "key0=x")
 		})
@@ -145,10 +147,10 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 
 func TestCompactionIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	d := newMemDisk("journal", journalBytes(mostlyDead(minCompaction)...))
+	d := disktest.New("journal", journalBytes(mostlyDead(minCompaction)...))
 	j, l := mustOpen(t, d, "journal")
 	first := true
-	d.setFault(func(op string) error {
+	d.SetFault(func(op string) error {
 		if op == "create" && first {
 			first = false
 			return syscall.ENOSPC
@@ -159,7 +161,7 @@ func TestCompactionIsTriedAgain(t *testing.T) {
 		mustCommit(t, l.put(j, fmt.Sprint("key0=", i)))
 	}
 	j.close()
-	if n := d.count("rename"); n != 1 {
+	if n := d.Count("rename"); n != 1 {
 		t.Errorf("%d compactions, want 1", n)
 	}
 }
@@ -167,7 +169,7 @@ func TestCompactionIsTriedAgain(t *testing.T) {
 // TestCompactionNeverLoops: not even for a state that takes all of its records for dead.
 func TestCompactionNeverLoops(t *testing.T) {
 	t.Parallel()
-	d := newMemDisk("journal", journalBytes())
+	d := disktest.New("journal", journalBytes())
 	l := newLedger()
 	j, err := openJournalOn(d, "journal", allDead{l}, journalLog(t))
 	if err != nil {
@@ -177,7 +179,7 @@ func TestCompactionNeverLoops(t *testing.T) {
 		mustCommit(t, l.put(j, fmt.Sprint("key", i, "=1")))
 	}
 	j.close()
-	if n := d.count("rename"); n > 3 {
+	if n := d.Count("rename"); n > 3 {
 		t.Errorf("%d compactions", n)
 	}
 }
@@ -192,11 +194,11 @@ func TestCompactionFailsForGood(t *testing.T) {
 	for _, op := range []string{"rename", "sync folder", "open"} {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
-			d := newMemDisk("journal", journalBytes(mostlyDead(minCompaction)...))
-			d.windows = op == "open"
+			d := disktest.New("journal", journalBytes(mostlyDead(minCompaction)...))
+			d.Windows = op == "open"
 			j, l := mustOpen(t, d, "journal")
 			atOnce := make(chan *commit, 1)
-			d.setFault(func(o string) error {
+			d.SetFault(func(o string) error {
 				if o == "create" {
 					atOnce <- l.put(j, "during=1")
 				}
@@ -211,9 +213,9 @@ func TestCompactionFailsForGood(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 			}
-			d.setFault(nil)
+			d.SetFault(nil)
 			for _, names := range []bool{true, false} {
-				_, again := mustOpen(t, d.afterPowerCut(survival{names: names}), "journal")
+				_, again := mustOpen(t, d.AfterPowerCut(disktest.Survival{Names: names}), "journal")
 				delete(again.live, "during") // refused, so either is right
 				if len(again.live) != 11 || again.live["kept"] == "" || again.live["key9"] != "key9=999" {
 					t.Errorf("live: %v", again.live)
@@ -226,11 +228,11 @@ func TestCompactionFailsForGood(t *testing.T) {
 // TestFailureAfterCompaction: what the failure takes back is taken back from the new journal.
 func TestFailureAfterCompaction(t *testing.T) {
 	t.Parallel()
-	d := newMemDisk("journal", journalBytes(mostlyDead(minCompaction)...))
+	d := disktest.New("journal", journalBytes(mostlyDead(minCompaction)...))
 	j, l := mustOpen(t, d, "journal")
 	mustCommit(t, l.put(j, "a=1"))
 	mustCommit(t, l.put(j, "b=1")) // after the compaction
-	d.setFault(failOnly(0, syscall.ENOSPC))
+	d.SetFault(disktest.FailOnly(0, syscall.ENOSPC))
 	if err := l.put(j, "c=1").wait(t.Context()); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
@@ -245,7 +247,7 @@ func TestFailureAfterCompaction(t *testing.T) {
 func TestCompactionRefusesImpossibleRecords(t *testing.T) {
 	t.Parallel()
 	file := journalBytes(mostlyDead(minCompaction)...)
-	d := newMemDisk("journal", file)
+	d := disktest.New("journal", file)
 	j, l := mustOpen(t, d, "journal")
 	l.mu.Lock()
 	l.live["key0"] = "key0=two\nlines"
@@ -254,7 +256,7 @@ func TestCompactionRefusesImpossibleRecords(t *testing.T) {
 	if err := j.close(); err != nil {
 		t.Error(err)
 	}
-	if !bytes.HasPrefix(d.content("journal"), file) {
+	if !bytes.HasPrefix(d.Content("journal"), file) {
 		t.Error("a journal that can't be read was put in place")
 	}
 }
@@ -267,8 +269,8 @@ func TestLeftoversAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustOpen(t, osDisk{}, filepath.Join(dir, "journal"))
-	names, err := osDisk{}.list(dir)
+	mustOpen(t, disk.OS{}, filepath.Join(dir, "journal"))
+	names, err := disk.OS{}.List(dir)
 	if want := []string{"journal", "journal.old", "secret.tmp-ABC"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("names %v, want %v", names, want)
 	}
@@ -278,7 +280,7 @@ func TestLeftoversAreRemoved(t *testing.T) {
 func TestCompactionUnderLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
-	j, l := mustOpen(t, osDisk{}, path)
+	j, l := mustOpen(t, disk.OS{}, path)
 	var wg sync.WaitGroup
 	const clients, rounds = 64, 200
 	for client := range clients {
@@ -295,7 +297,7 @@ func TestCompactionUnderLoad(t *testing.T) {
 	if err := j.close(); err != nil {
 		t.Fatal(err)
 	}
-	_, again := mustOpen(t, osDisk{}, path)
+	_, again := mustOpen(t, disk.OS{}, path)
 	if !maps.Equal(again.live, l.live) || len(again.live) != clients {
 		t.Errorf("live records %d, want %d", len(again.live), clients)
 	}
@@ -309,29 +311,29 @@ func TestCompactionUnderLoad(t *testing.T) {
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	base := mostlyDead(minCompaction - 5)
-	whole := newMemDisk("journal", journalBytes(base...))
+	whole := disktest.New("journal", journalBytes(base...))
 	liveShortly(t, whole)
-	if whole.count("rename") != 1 {
+	if whole.Count("rename") != 1 {
 		t.Fatal("this life has no compaction")
 	}
-	for n := range len(whole.ops) + 1 {
+	for n := range len(whole.Steps()) + 1 {
 		for _, windows := range []bool{false, true} {
-			d := newMemDisk("journal", journalBytes(base...))
-			d.windows = windows
-			d.setFault(failFrom(n, errors.New("crashed")))
+			d := disktest.New("journal", journalBytes(base...))
+			d.Windows = windows
+			d.SetFault(disktest.FailFrom(n, errors.New("crashed")))
 			put, acked := liveShortly(t, d)
-			for _, s := range []survival{{false, 0}, {false, 1}, {false, 2}, {true, 0}, {true, 1}, {true, 2}} {
-				checkSurvivor(t, fmt.Sprintf("crash at %d, %+v", n, s), d.afterPowerCut(s), append(base, put...), len(base)+acked)
-				again := d.afterKill()
+			for _, s := range disktest.Survivals() {
+				checkSurvivor(t, fmt.Sprintf("crash at %d, %+v", n, s), d.AfterPowerCut(s), append(base, put...), len(base)+acked)
+				again := d.AfterKill()
 				more, ackedMore := liveAgain(t, again, append(base, put...))
-				checkSurvivor(t, fmt.Sprintf("kill at %d, then %+v", n, s), again.afterPowerCut(s), more, ackedMore)
+				checkSurvivor(t, fmt.Sprintf("kill at %d, then %+v", n, s), again.AfterPowerCut(s), more, ackedMore)
 			}
 		}
 	}
 }
 
 // liveShortly opens the journal and puts ten records, one after the other. It returns them, and how many were acknowledged.
-func liveShortly(t *testing.T, d *memDisk) (put []string, acked int) {
+func liveShortly(t *testing.T, d *disktest.Disk) (put []string, acked int) {
 	l := newLedger()
 	j, err := openJournalOn(d, "journal", l, journalLog(t))
 	if err != nil {
@@ -349,7 +351,7 @@ func liveShortly(t *testing.T, d *memDisk) (put []string, acked int) {
 }
 
 // liveAgain opens the journal after a kill. All that it reads back, and a record more, then counts as acknowledged.
-func liveAgain(t *testing.T, d *memDisk, records []string) (more []string, acked int) {
+func liveAgain(t *testing.T, d *disktest.Disk, records []string) (more []string, acked int) {
 	j, l := mustOpen(t, d, "journal")
 	n := stateAfter(records, l.live)
 	more = append(records[:n:n], "again=1")
@@ -371,14 +373,14 @@ func stateAfter(records []string, live map[string]string) int {
 	return n
 }
 
-func checkSurvivor(t *testing.T, when string, d *memDisk, records []string, acked int) {
+func checkSurvivor(t *testing.T, when string, d *disktest.Disk, records []string, acked int) {
 	t.Helper()
 	_, l := mustOpen(t, d, "journal")
 	if n := stateAfter(records, l.live); n < acked {
 		t.Errorf("%s: the state is that after %d records, %d acknowledged", when, n, acked)
 	}
-	for path := range d.names {
-		if strings.Contains(path, leftoverInfix) {
+	for _, path := range d.Paths() {
+		if path != "journal" {
 			t.Errorf("%s: %s is left", when, path)
 		}
 	}

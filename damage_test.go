@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authhub/internal/disk"
+	"authhub/internal/disk/disktest"
 )
 
 // TestJournalDamages: what is done to a journal of three records, and what of it survives.
@@ -94,7 +97,7 @@ func TestJournalDamages(t *testing.T) {
 			case row.refused == repaired && err != nil:
 				t.Fatalf("refused: %v", err)
 			case row.refused == repaired:
-				_, again := mustOpen(t, osDisk{}, path)
+				_, again := mustOpen(t, disk.OS{}, path)
 				if want := append([]string{"a=1", "b=2", "c=3"}[:row.records], "z=26"); !slices.Equal(again.applied, want) {
 					t.Errorf("records %q, want %q", again.applied, want)
 				}
@@ -124,7 +127,7 @@ func TestDamageSaysTheCause(t *testing.T) {
 		{sound + strings.Repeat("x", maxLine), "1 MiB"},
 		{string(journalBytes("refuse")), "no such record"},
 	} {
-		d := newMemDisk("journal", append([]byte{}, row.file...))
+		d := disktest.New("journal", append([]byte{}, row.file...))
 		_, err := openJournalOn(d, "journal", newLedger(), journalLog(t))
 		if err == nil || !strings.Contains(err.Error(), row.cause) {
 			t.Errorf("error %v, want it to say %q", err, row.cause)
@@ -138,11 +141,11 @@ func TestJournalCutAnywhere(t *testing.T) {
 	sound := journalBytes(records...)
 	header := bytes.IndexByte(sound, '\n') + 1
 	for size := range len(sound) {
-		d := newMemDisk("journal", sound[:size])
+		d := disktest.New("journal", sound[:size])
 		l := newLedger()
 		j, err := openJournalOn(d, "journal", l, journalLog(t))
 		if size < header {
-			if err == nil || !bytes.Equal(d.content("journal"), sound[:size]) {
+			if err == nil || !bytes.Equal(d.Content("journal"), sound[:size]) {
 				t.Fatalf("cut to %d bytes, in the header: error %v", size, err)
 			}
 			continue
@@ -155,7 +158,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 		if n := bytes.Count(sound[header:whole], []byte("\n")); !slices.Equal(l.applied, records[:n]) {
 			t.Errorf("cut to %d bytes: records %q", size, l.applied)
 		}
-		if !bytes.Equal(d.content("journal"), sound[:whole]) {
+		if !bytes.Equal(d.Content("journal"), sound[:whole]) {
 			t.Errorf("cut to %d bytes: the repair is not the journal up to %d", size, whole)
 		}
 	}
@@ -185,21 +188,21 @@ func TestJournalFlippedBits(t *testing.T) {
 }
 
 func checkFlip(t *testing.T, flipped []byte, at int, sound []byte, records []string) {
-	d := newMemDisk("journal", flipped)
+	d := disktest.New("journal", flipped)
 	l := newLedger()
 	j, err := openJournalOn(d, "journal", l, slog.New(slog.DiscardHandler))
 	var damage *damageError
 	switch {
 	case err == nil:
 		j.close()
-		if at < len(sound) || !slices.Equal(l.applied, records) || !bytes.Equal(d.content("journal"), sound) {
+		if at < len(sound) || !slices.Equal(l.applied, records) || !bytes.Equal(d.Content("journal"), sound) {
 			t.Errorf("flip in byte %d unseen, %d records", at, len(l.applied))
 		}
 	case !errors.As(err, &damage):
 		t.Errorf("flip in byte %d: %v", at, err)
 	case at < len(sound) && damage.Offset != int64(bytes.LastIndexByte(sound[:at], '\n')+1):
 		t.Errorf("flip in byte %d: damage at %d", at, damage.Offset)
-	case !bytes.Equal(d.content("journal"), flipped):
+	case !bytes.Equal(d.Content("journal"), flipped):
 		t.Errorf("flip in byte %d: file changed", at)
 	}
 }
@@ -221,10 +224,10 @@ func TestJournalRefusesWhatIsNoFile(t *testing.T) {
 
 func TestJournalIsRepairedDurably(t *testing.T) {
 	t.Parallel()
-	d := newMemDisk("journal", append(journalBytes("a=1"), "torn"...))
+	d := disktest.New("journal", append(journalBytes("a=1"), "torn"...))
 	mustOpen(t, d, "journal")
-	d = d.afterPowerCut(survival{})
-	if bytes.HasSuffix(d.content("journal"), []byte("torn")) {
+	d = d.AfterPowerCut(disktest.Survival{})
+	if bytes.HasSuffix(d.Content("journal"), []byte("torn")) {
 		t.Error("the cut was not synced")
 	}
 }
@@ -240,10 +243,10 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for _, file := range [][]byte{file, append(bytes.Clone(sound), file...)} {
-			d := newMemDisk("journal", append([]byte{}, file...))
+			d := disktest.New("journal", append([]byte{}, file...))
 			l := newLedger()
 			j, err := openJournalOn(d, "journal", l, slog.New(slog.DiscardHandler))
-			after := d.content("journal")
+			after := d.Content("journal")
 			if err != nil {
 				if !bytes.Equal(after, file) {
 					t.Fatal("refused and changed")
@@ -255,7 +258,7 @@ func FuzzJournal(f *testing.F) {
 				t.Fatal("more than an incomplete last line was cut off")
 			}
 			_, again := mustOpen(t, d, "journal")
-			if !slices.Equal(again.applied, l.applied) || !bytes.Equal(d.content("journal"), after) {
+			if !slices.Equal(again.applied, l.applied) || !bytes.Equal(d.Content("journal"), after) {
 				t.Fatal("reads differently again")
 			}
 		}

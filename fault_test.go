@@ -14,10 +14,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"authhub/internal/disk/disktest"
 )
 
 // newHubOn returns a hub whose journal is on d and whose keys are those of signer.
-func newHubOn(t *testing.T, d *memDisk, signer *signer) *testHub {
+func newHubOn(t *testing.T, d *disktest.Disk, signer *signer) *testHub {
 	t.Helper()
 	h := newTestHub(t)
 	h.Hub.rand = rand.Reader // the next start must not give the same ids again
@@ -61,7 +63,7 @@ func TestFailedDisk(t *testing.T) {
 	} {
 		t.Run(row.op+" "+row.cause.Error(), func(t *testing.T) {
 			t.Parallel()
-			d := newMemDisk("", nil)
+			d := disktest.New("", nil)
 			h := newHubOn(t, d, mustSigner(t))
 			registered := h.post(registerPath, right("registered")).want(201).pair()
 			spent := h.login("demo")
@@ -69,7 +71,7 @@ func TestFailedDisk(t *testing.T) {
 			out := h.login("demo")
 			h.post(logoutPath, nil, bearerOf(out.access)...).want(204)
 
-			d.setFault(func(op string) error {
+			d.SetFault(func(op string) error {
 				if op == row.op {
 					return row.cause
 				}
@@ -86,10 +88,10 @@ func TestFailedDisk(t *testing.T) {
 			h.post(loginPath, guessAt("demo")).want(401, "invalid_credentials")
 			h.get(listingPath).want(200)
 			h.runOn(fourReadings).want(200)
-			d.setFault(nil)
+			d.SetFault(nil)
 			h.post(loginPath, right("demo")).want(503, "store_unavailable") // until restart
 
-			for name, left := range map[string]*memDisk{"a kill": d.afterKill(), "a power cut": d.afterPowerCut(survival{})} {
+			for name, left := range map[string]*disktest.Disk{"a kill": d.AfterKill(), "a power cut": d.AfterPowerCut(disktest.Survival{})} {
 				next := newHubOn(t, left, h.signer)
 				next.get("/healthz").want(200)
 				next.me(registered.access).want(200)
@@ -109,10 +111,10 @@ func TestFailedDisk(t *testing.T) {
 // next start doesn't know.
 func TestFailedDiskReachesAllWhoWait(t *testing.T) {
 	t.Parallel()
-	d := newMemDisk("", nil)
+	d := disktest.New("", nil)
 	h := newHubOn(t, d, mustSigner(t))
 	syncs := 0
-	d.setFault(func(op string) error {
+	d.SetFault(func(op string) error {
 		if op == "sync" {
 			if syncs++; syncs > 5 {
 				return syscall.EIO
@@ -133,7 +135,7 @@ func TestFailedDiskReachesAllWhoWait(t *testing.T) {
 	}
 	all.Wait()
 	close(acknowledged)
-	next := newHubOn(t, d.afterPowerCut(survival{}), h.signer)
+	next := newHubOn(t, d.AfterPowerCut(disktest.Survival{}), h.signer)
 	n := 0
 	for p := range acknowledged {
 		next.me(p.access).want(200)

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authhub/internal/disk"
 )
 
 // resultFile is one of the three files, in the order of the listing.
@@ -285,7 +287,7 @@ func (f *output) sync(name string) error {
 
 // diskError marks a full disk as what it is.
 func diskError(err error) error {
-	if isDiskFull(err) {
+	if disk.IsFull(err) {
 		return errors.Join(errDiskFull, err)
 	}
 	return err

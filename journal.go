@@ -34,6 +34,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+
+	"authhub/internal/disk"
 )
 
 const (
@@ -73,14 +75,14 @@ type journaled interface {
 // appended while it writes and syncs share the next write and sync. The state's lock is taken before mu, never after.
 type journal struct {
 	path  string
-	disk  disk
+	disk  disk.Disk
 	state journaled
 	log   *slog.Logger
 	wake  chan struct{} // holds a token when there is a batch that the committer hasn't seen
 	done  chan struct{} // closed when the committer is gone
 
 	// The committer's own.
-	file      file
+	file      disk.File
 	chain     chain  // at the last line in the file
 	end       int64  // bytes in the file, all synced
 	records   int    // in the file
@@ -99,15 +101,15 @@ type journal struct {
 // openJournal replays the journal at path into state and makes it ready for append; it makes an empty one if there is none. An
 // incomplete last line is cut off and logged. Any other damage is a *damageError.
 func openJournal(path string, state journaled, log *slog.Logger) (*journal, error) {
-	return openJournalOn(osDisk{}, path, state, log)
+	return openJournalOn(disk.OS{}, path, state, log)
 }
 
-func openJournalOn(d disk, path string, state journaled, log *slog.Logger) (*journal, error) {
-	f, err := d.open(path)
+func openJournalOn(d disk.Disk, path string, state journaled, log *slog.Logger) (*journal, error) {
+	f, err := d.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		c := newChain()
-		if err = replaceFileOn(d, path, c.appendLine(nil, newHeader()), journalMode); err == nil {
-			f, err = d.open(path)
+		if err = disk.ReplaceFile(d, path, c.appendLine(nil, newHeader()), journalMode); err == nil {
+			f, err = d.Open(path)
 		}
 	}
 	if err != nil {
@@ -148,10 +150,10 @@ func (j *journal) restore() error {
 	if err := j.file.Sync(); err != nil {
 		return fmt.Errorf("syncing the journal: %w", err)
 	}
-	if err := removeLeftovers(j.disk, j.path); err != nil {
+	if err := disk.RemoveLeftovers(j.disk, j.path); err != nil {
 		return fmt.Errorf("removing temporary files of the journal: %w", err)
 	}
-	if err := syncFolder(j.disk, filepath.Dir(j.path)); err != nil {
+	if err := disk.SyncFolder(j.disk, filepath.Dir(j.path)); err != nil {
 		return fmt.Errorf("syncing the folder of the journal: %w", err)
 	}
 	return nil

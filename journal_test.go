@@ -20,6 +20,9 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"authhub/internal/disk"
+	"authhub/internal/disk/disktest"
 )
 
 // ledger is a journaled state: records are "key=value", and the last one of a key is live.
@@ -92,7 +95,7 @@ func journalBytes(records ...string) []byte {
 }
 
 // mustOpen opens a journal that the test takes for sound, and closes it at the end.
-func mustOpen(t testing.TB, d disk, path string) (*journal, *ledger) {
+func mustOpen(t testing.TB, d disk.Disk, path string) (*journal, *ledger) {
 	t.Helper()
 	l := newLedger()
 	j, err := openJournalOn(d, path, l, journalLog(t))
@@ -136,9 +139,9 @@ func TestJournalKeepsItsRecords(t *testing.T) {
 }
 
 // gateSyncs makes every sync from now on say that it begins, and then wait for its result.
-func gateSyncs(d *memDisk) (begun chan struct{}, result chan error) {
+func gateSyncs(d *disktest.Disk) (begun chan struct{}, result chan error) {
 	begun, result = make(chan struct{}), make(chan error)
-	d.setFault(func(op string) error {
+	d.SetFault(func(op string) error {
 		if op != "sync" {
 			return nil
 		}
@@ -149,10 +152,10 @@ func gateSyncs(d *memDisk) (begun chan struct{}, result chan error) {
 }
 
 // inBubble runs a test in which a wait that never ends is a failure at once.
-func inBubble(t *testing.T, test func(t *testing.T, d *memDisk, j *journal, l *ledger)) {
+func inBubble(t *testing.T, test func(t *testing.T, d *disktest.Disk, j *journal, l *ledger)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newMemDisk("journal", journalBytes())
+		d := disktest.New("journal", journalBytes())
 		j, l := mustOpen(t, d, "journal")
 		test(t, d, j, l)
 	})
@@ -160,8 +163,8 @@ func inBubble(t *testing.T, test func(t *testing.T, d *memDisk, j *journal, l *l
 
 // TestJournalSyncsOncePerBatch: while a sync runs, all further records gather for the next one, and nobody is told before theirs.
 func TestJournalSyncsOncePerBatch(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *memDisk, j *journal, l *ledger) {
-		before := d.count("sync")
+	inBubble(t, func(t *testing.T, d *disktest.Disk, j *journal, l *ledger) {
+		before := d.Count("sync")
 		begun, result := gateSyncs(d)
 		first := l.put(j, "first=1")
 		<-begun
@@ -182,7 +185,7 @@ func TestJournalSyncsOncePerBatch(t *testing.T) {
 		for _, c := range commits {
 			mustCommit(t, c)
 		}
-		if n := d.count("sync") - before; n != 2 {
+		if n := d.Count("sync") - before; n != 2 {
 			t.Errorf("%d syncs for %d records, want 2", n, clients+1)
 		}
 	})
@@ -201,7 +204,7 @@ func mustWait(t *testing.T, commits ...*commit) {
 }
 
 func TestJournalCommitsForWhoHasLeft(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *memDisk, j *journal, l *ledger) {
+	inBubble(t, func(t *testing.T, d *disktest.Disk, j *journal, l *ledger) {
 		begun, result := gateSyncs(d)
 		c := l.put(j, "a=1")
 		<-begun
@@ -217,7 +220,7 @@ func TestJournalCommitsForWhoHasLeft(t *testing.T) {
 		if err := c.wait(ctx); err != nil {
 			t.Errorf("wait after the commit, with a context that has ended: %v", err)
 		}
-		d.setFault(nil)
+		d.SetFault(nil)
 		if _, again := mustOpen(t, d, "journal"); !slices.Equal(again.applied, []string{"a=1"}) {
 			t.Errorf("records %q", again.applied)
 		}
@@ -226,7 +229,7 @@ func TestJournalCommitsForWhoHasLeft(t *testing.T) {
 
 // TestJournalFailureReachesWhoWaits: a record appended during a sync that fails is refused too.
 func TestJournalFailureReachesWhoWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *memDisk, j *journal, l *ledger) {
+	inBubble(t, func(t *testing.T, d *disktest.Disk, j *journal, l *ledger) {
 		begun, result := gateSyncs(d)
 		first := l.put(j, "a=1")
 		<-begun
@@ -263,18 +266,18 @@ func TestJournalFailsForGood(t *testing.T) {
 
 // failForGood lets one operation fail, and the truncation after it, if cutFails.
 func failForGood(t *testing.T, op string, cause error, cutFails bool) {
-	d := newMemDisk("journal", journalBytes())
+	d := disktest.New("journal", journalBytes())
 	j, l := mustOpen(t, d, "journal")
 	mustCommit(t, l.put(j, "kept=1"))
 	var once atomic.Bool
-	d.setFault(func(o string) error {
+	d.SetFault(func(o string) error {
 		if o == op && once.CompareAndSwap(false, true) || o == "truncate" && cutFails {
 			return cause
 		}
 		return nil
 	})
 	refused := l.put(j, "refused=1").wait(t.Context())
-	writes := d.count("write")
+	writes := d.Count("write")
 	later := l.put(j, "later=1")
 	select {
 	case <-later.done:
@@ -286,11 +289,11 @@ func failForGood(t *testing.T, op string, cause error, cutFails bool) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if d.count("write") != writes {
+	if d.Count("write") != writes {
 		t.Error("written after the failure")
 	}
 
-	d.setFault(nil)
+	d.SetFault(nil)
 	j, again := mustOpen(t, d, "journal")
 	mustCommit(t, again.put(j, "new=1"))
 	if again.applied[0] != "kept=1" || slices.Contains(again.applied, "later=1") {
@@ -304,7 +307,7 @@ func failForGood(t *testing.T, op string, cause error, cutFails bool) {
 func TestJournalRefusesImpossibleRecords(t *testing.T) {
 	t.Parallel()
 	for _, payload := range []string{"a\nb", "\n", strings.Repeat("x", maxPayload+1)} {
-		d := newMemDisk("journal", journalBytes("a=1"))
+		d := disktest.New("journal", journalBytes("a=1"))
 		j, _ := mustOpen(t, d, "journal")
 		err := j.append([]byte(payload)).wait(t.Context())
 		if !errors.Is(err, errJournalFailed) || j.failed() == nil {
@@ -315,7 +318,7 @@ func TestJournalRefusesImpossibleRecords(t *testing.T) {
 
 func TestJournalClose(t *testing.T) {
 	t.Parallel()
-	d := newMemDisk("journal", journalBytes())
+	d := disktest.New("journal", journalBytes())
 	j, l := mustOpen(t, d, "journal")
 	var commits []*commit
 	for i := range 100 {
@@ -340,32 +343,21 @@ func TestJournalClose(t *testing.T) {
 func TestJournalFailsToOpen(t *testing.T) {
 	t.Parallel()
 	for _, file := range [][]byte{nil, append(journalBytes("a=1"), "torn"...)} {
-		steps := newMemDisk("journal", file)
+		steps := disktest.New("journal", file)
 		mustOpen(t, steps, "journal")
-		for n := range len(steps.ops) {
-			d := newMemDisk("journal", file)
-			d.setFault(failFrom(n, syscall.EIO))
+		for n := range len(steps.Steps()) {
+			d := disktest.New("journal", file)
+			d.SetFault(disktest.FailFrom(n, syscall.EIO))
 			j, err := openJournalOn(d, "journal", newLedger(), journalLog(t))
 			if err == nil {
 				j.close()
-				t.Errorf("opened though %q failed", steps.ops[n])
+				t.Errorf("opened though %q failed", steps.Steps()[n])
 			}
-			d = d.afterPowerCut(survival{names: true, bytes: 1})
+			d = d.AfterPowerCut(disktest.Survival{Names: true, Bytes: 1})
 			if _, l := mustOpen(t, d, "journal"); file != nil && !slices.Equal(l.applied, []string{"a=1"}) {
-				t.Errorf("after a failed %q: records %q", steps.ops[n], l.applied)
+				t.Errorf("after a failed %q: records %q", steps.Steps()[n], l.applied)
 			}
 		}
-	}
-}
-
-// failFrom is a fault that lets n operations pass and fails all others: the process has died, or the disk has.
-func failFrom(n int, err error) func(string) error {
-	var count atomic.Int64
-	return func(string) error {
-		if count.Add(1) > int64(n) {
-			return err
-		}
-		return nil
 	}
 }
 

@@ -25,6 +25,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"authhub/internal/disk"
 )
 
 // timeouts are how long the hub waits for its clients.
@@ -255,7 +257,7 @@ func (h *Hub) openDir(o *options, users []*user, secret []byte) (_ []byte, relea
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	if release, err = lockDir(o.dir); err != nil {
+	if release, err = disk.Lock(o.dir); err != nil {
 		return nil, nil, err
 	}
 	if len(secret) == 0 {
@@ -282,7 +284,7 @@ func openSecret(path string) ([]byte, error) {
 		random := make([]byte, minSecret)
 		rand.Read(random)
 		stored = []byte(hex.EncodeToString(random))
-		return stored, replaceFile(path, append(stored, '\n'), 0o600)
+		return stored, disk.ReplaceFile(disk.OS{}, path, append(stored, '\n'), 0o600)
 	}
 	stored = bytes.TrimRight(stored, "\r\n") // so that AUTHHUB_SECRET="$(cat DIR/secret)" is the same
 	if err == nil && len(stored) < minSecret {
@@ -345,7 +347,7 @@ func (h *Hub) logRun(r *run, err error) {
 // both of the others are there.
 func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *net.TCPAddr) error {
 	if o.readyFile != "" {
-		if err := replaceFile(o.readyFile, []byte(o.baseURL+"\n"), 0o644); err != nil {
+		if err := disk.ReplaceFile(disk.OS{}, o.readyFile, []byte(o.baseURL+"\n"), 0o644); err != nil {
 			return fmt.Errorf("-ready-file: %w", err)
 		}
 	}

@@ -19,6 +19,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"authhub/internal/disk"
 )
 
 var (
@@ -233,7 +235,7 @@ func settled(ctx context.Context, written *commit) error {
 		return nil
 	}
 	err := written.wait(ctx)
-	if isDiskFull(err) {
+	if disk.IsFull(err) {
 		return errors.Join(errDiskFull, err)
 	}
 	if errors.Is(err, errJournalFailed) {

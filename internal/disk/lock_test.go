@@ -1,4 +1,4 @@
-package main
+package disk_test
 
 import (
 	"bufio"
@@ -8,23 +8,25 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"authhub/internal/disk"
 )
 
 func TestLockIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	unlock, err := lockDir(dir)
+	unlock, err := disk.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = lockDir(dir)
+	_, err = disk.Lock(dir)
 	if want := fmt.Sprintf("%s is held by process %d", filepath.Join(dir, "lock"), os.Getpid()); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if err := unlock(); err != nil {
 		t.Error(err)
 	}
-	unlock, err = lockDir(dir)
+	unlock, err = disk.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,7 @@ func TestLockIsTakenOnce(t *testing.T) {
 func TestLockNeedsItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "absent")
-	if _, err := lockDir(dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := disk.Lock(dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -60,14 +62,14 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	if line, _ := bufio.NewReader(stdout).ReadString('\n'); line != "locked\n" {
 		t.Fatalf("the other process says %q", line)
 	}
-	_, err = lockDir(dir)
+	_, err = disk.Lock(dir)
 	if want := fmt.Sprintf("is held by process %d", cmd.Process.Pid); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 
 	cmd.Process.Kill()
 	cmd.Wait()
-	unlock, err := lockDir(dir)
+	unlock, err := disk.Lock(dir)
 	if err != nil {
 		t.Fatalf("the dead process holds the lock: %v", err)
 	}
@@ -80,7 +82,7 @@ func TestLockHolder(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as another test's child")
 	}
-	unlock, err := lockDir(dir)
+	unlock, err := disk.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

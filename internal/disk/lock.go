@@ -1,6 +1,7 @@
-package main
+// lock.go owns the rule that one process at a time works in a folder. How a file is locked is in lock_unix.go and
+// lock_windows.go.
 
-// lock.go owns the rule that one process at a time works in a folder. How a file is locked is in lock_unix.go and lock_windows.go.
+package disk
 
 import (
 	"errors"
@@ -12,13 +13,13 @@ import (
 	"strings"
 )
 
-// errLocked is what openLocked says when somebody else holds the lock.
+// errLocked is openLocked's error when another process holds the lock.
 var errLocked = errors.New("locked")
 
-// lockDir makes this process the only one that works in dir, until unlock or the end of the process, however it ends: the operating
-// system holds the lock, so none is ever left behind. Keep unlock: a lock that is garbage may be collected. DIR/lock stays and says the process id of the holder. If the lock is taken, the
-// error names the holder.
-func lockDir(dir string) (unlock func() error, err error) {
+// Lock makes this process the only one that works in dir, until it calls unlock or ends. The operating system holds the
+// lock, so a killed process leaves none behind. Keep unlock reachable: if the file is garbage-collected, the lock is
+// released. DIR/lock stays and says the process id of the holder. If another process holds the lock, the error names it.
+func Lock(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "lock")
 	f, err := openLocked(path)
 	if errors.Is(err, errLocked) {
@@ -37,7 +38,7 @@ func lockDir(dir string) (unlock func() error, err error) {
 	return func() error { return errors.Join(f.Truncate(0), f.Close()) }, nil
 }
 
-// lockHolder names the process that holds the lock. Between taking the lock and writing its id it has no name.
+// lockHolder names the process that holds the lock. Until that process has written its id, it is "another process".
 func lockHolder(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
