@@ -1,0 +1,583 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestSessionBodyHoldsWhatTheContractSays(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+
+	a := h.post(registerPath, object{"username": "Kim-1", "password": "12345678", "email": "kim@example.test", "name": "Kim", "remember": true}).want(201)
+
+	body := a.json()
+	if got := keysOf(body); !slices.Equal(got, []string{"access_token", "expires_in", "refresh_expires_in", "refresh_token", "token_type", "user"}) {
+		t.Errorf("members %v", got)
+	}
+	if body["token_type"] != "Bearer" || body["expires_in"] != 900.0 || body["refresh_expires_in"] != 604800.0 {
+		t.Errorf("%v %v %v", body["token_type"], body["expires_in"], body["refresh_expires_in"])
+	}
+	user := body["user"].(object)
+	want := object{"username": "Kim-1", "email": "kim@example.test", "name": "Kim", "role": "user", "created_at": "2026-03-01T12:00:00.000Z", "id": user["id"]}
+	if fmt.Sprint(user) != fmt.Sprint(want) {
+		t.Errorf("user %v", user)
+	}
+	if got := h.me(a.pair().access).want(200).json(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("me %v", got)
+	}
+	if got := a.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control %q", got)
+	}
+}
+
+func TestTokensHoldWhatTheContractSays(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	p := h.login("admin")
+
+	access, refresh := payload(t, p.access), payload(t, p.refresh)
+
+	now := float64(noon.Unix())
+	if got := keysOf(access); !slices.Equal(got, []string{"exp", "iat", "iss", "jti", "role", "sid", "sub", "username"}) {
+		t.Errorf("access claims %v", got)
+	}
+	if got := keysOf(refresh); !slices.Equal(got, []string{"exp", "gen", "iat", "iss", "jti", "sid", "sub"}) {
+		t.Errorf("refresh claims %v", got)
+	}
+	if access["iss"] != "authhub" || access["sub"] != "user-admin" || access["username"] != "admin" || access["role"] != "admin" {
+		t.Errorf("access claims %v", access)
+	}
+	if access["iat"] != now || access["exp"] != now+900 || refresh["exp"] != now+604800 {
+		t.Errorf("iat %v exp %v, refresh exp %v, now %v", access["iat"], access["exp"], refresh["exp"], now)
+	}
+	if access["sid"] != refresh["sid"] || access["jti"] == refresh["jti"] {
+		t.Errorf("sid %v %v jti %v %v", access["sid"], refresh["sid"], access["jti"], refresh["jti"])
+	}
+	for token, header := range map[string]string{p.access: `{"alg":"HS256","typ":"at+jwt"}`, p.refresh: `{"alg":"HS256","typ":"rt+jwt"}`} {
+		if got, _ := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]); string(got) != header {
+			t.Errorf("header %s", got)
+		}
+	}
+}
+
+func TestRegistration(t *testing.T) {
+	t.Parallel()
+	type m = object
+	for _, row := range []struct {
+		name   string
+		body   m
+		status int
+		field  string // at fault
+	}{
+		{"least", m{"username": "abc", "password": "12345678"}, 201, ""},
+		{"longest", m{"username": strings.Repeat("u", 64), "password": strings.Repeat("p", 256)}, 201, ""},
+		{"all characters of a name", m{"username": "aZ09._@+-", "password": "12345678"}, 201, ""},
+		{"any characters in a password", m{"username": "abc", "password": "påß \x00\t🔑"}, 201, ""},
+		{"e-mail address as the user name", m{"email": "a.b@example.test", "password": "12345678"}, 201, ""},
+		{"empty name and an e-mail address, as forms send it", m{"username": "", "email": "a.b@example.test", "password": "12345678"}, 201, ""},
+		{"null counts as absent", m{"username": "abc", "password": "12345678", "email": nil, "name": nil}, 201, ""},
+		{"no name", m{"password": "12345678"}, 422, "username"},
+		{"empty name", m{"username": "", "password": "12345678"}, 422, "username"},
+		{"short name", m{"username": "ab", "password": "12345678"}, 422, "username"},
+		{"long name", m{"username": strings.Repeat("u", 65), "password": "12345678"}, 422, "username"},
+		{"space in a name", m{"username": "a b", "password": "12345678"}, 422, "username"},
+		{"letter beyond ASCII", m{"username": "zoë", "password": "12345678"}, 422, "username"},
+		{"name is a number", m{"username": 12345, "password": "12345678"}, 422, "username"},
+		{"no password", m{"username": "abc"}, 422, "password"},
+		{"short password", m{"username": "abc", "password": "1234567"}, 422, "password"},
+		{"long password", m{"username": "abc", "password": strings.Repeat("p", 257)}, 422, "password"},
+		{"bad e-mail address", m{"username": "abc", "password": "12345678", "email": "nobody"}, 422, "email"},
+		{"e-mail address with a name", m{"username": "abc", "password": "12345678", "email": "N <n@example.test>"}, 422, "email"},
+		{"long own name", m{"username": "abc", "password": "12345678", "name": strings.Repeat("n", 257)}, 422, "name"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			h := newStillHub(t)
+			a := h.post(registerPath, row.body)
+			if row.status == 201 {
+				h.me(a.want(201).pair().access).want(200)
+				return
+			}
+			faults := a.want(422, "invalid_field").json()["errors"].([]any)
+			if got := faults[0].(object)["field"]; len(faults) != 1 || got != row.field {
+				t.Errorf("faults %v, want one in %s", faults, row.field)
+			}
+		})
+	}
+}
+
+func TestNamesAreUniqueWithoutRegardToCase(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	h.post(registerPath, object{"username": "Kim", "password": "12345678", "email": "Kim@example.test"}).want(201)
+
+	h.post(registerPath, object{"username": "kIM", "password": "12345678"}).want(409, "username_taken")
+	h.post(registerPath, object{"username": "lee", "password": "12345678", "email": "kim@EXAMPLE.test"}).want(409, "email_taken")
+	h.post(registerPath, object{"username": "DEMO", "password": "12345678"}).want(409, "username_taken")
+	h.post(loginPath, object{"username": "KIM", "password": "12345678"}).want(200)
+	h.post(loginPath, object{"email": "KIM@example.test", "password": "12345678"}).want(200)
+	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).want(200) // one field for both
+	h.post(loginPath, object{"email": "kim", "password": "12345678"}).want(200)
+}
+
+// Nobody takes a login away from its owner by registering it as the other kind of name.
+func TestANameIsNobodyElsesAddress(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	h.post(registerPath, object{"username": "kim", "password": "12345678", "email": "kim@example.test"}).want(201)
+	h.post(registerPath, object{"username": "lee@example.test", "password": "12345678"}).want(201)
+
+	for field, body := range map[string]object{
+		"username": {"username": "Kim@example.test", "password": "87654321"},
+		"email":    {"username": "pat", "password": "87654321", "email": "Lee@example.test"},
+	} {
+		faults := h.post(registerPath, body).want(409, field+"_taken").json()["errors"].([]any)
+		if len(faults) != 1 || faults[0].(object)["field"] != field {
+			t.Errorf("faults %v, want one in %s", faults, field)
+		}
+	}
+	h.post(registerPath, object{"email": "kim@example.test", "password": "87654321"}).want(409, "email_taken")
+	h.post(registerPath, object{"email": "lee@example.test", "password": "87654321"}).want(409, "username_taken")
+	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).want(200)
+	h.post(loginPath, object{"email": "lee@example.test", "password": "12345678"}).want(200)
+}
+
+func TestOneOfManyRegistersAName(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for range 16 {
+		wg.Go(func() {
+			a := h.post(registerPath, object{"username": "race", "password": "12345678"})
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	wg.Wait()
+	if statuses[201] != 1 || statuses[409] != 15 {
+		t.Errorf("statuses %v", statuses)
+	}
+}
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	const good = `{"username":"demo","password":"demo-password"}`
+	for _, row := range []struct {
+		name, contentType, body string
+		status                  int
+		code                    string
+	}{
+		{"JSON", "application/json", good, 200, ""},
+		{"JSON with a charset", "Application/JSON; charset=utf-8", good, 200, ""},
+		{"JSON and white space", "application/json", " \n" + good + " \r\n", 200, ""},
+		{"form", "application/x-www-form-urlencoded", "username=demo&password=demo-password&remember=on", 200, ""},
+		{"form of the first value", "application/x-www-form-urlencoded", "username=demo&password=demo-password&password=x", 200, ""},
+		{"no type", "", good, 415, "unsupported_media_type"},
+		{"text", "text/plain", good, 415, "unsupported_media_type"},
+		{"multipart", "multipart/form-data; boundary=x", "--x--", 415, "unsupported_media_type"},
+		{"nonsense type", ";;;", good, 415, "unsupported_media_type"},
+		{"empty JSON", "application/json", "", 400, "malformed_body"},
+		{"cut JSON", "application/json", good[:20], 400, "malformed_body"},
+		{"array", "application/json", "[" + good + "]", 400, "malformed_body"},
+		{"null", "application/json", "null", 400, "malformed_body"},
+		{"string", "application/json", `"demo"`, 400, "malformed_body"},
+		{"trailing data", "application/json", good + "{}", 400, "malformed_body"},
+		{"trailing brace", "application/json", good + "}", 400, "malformed_body"},
+		{"invalid UTF-8", "application/json", "{\"username\":\"\xff\"}", 400, "malformed_body"},
+		{"invalid UTF-8 in a form", "application/x-www-form-urlencoded", "username=%ff&password=x", 400, "malformed_body"},
+		{"bad escape in a form", "application/x-www-form-urlencoded", "username=%zz", 400, "malformed_body"},
+		{"empty form", "application/x-www-form-urlencoded", "", 422, "invalid_field"},
+		{"empty object", "application/json", "{}", 422, "invalid_field"},
+		{"object for a string", "application/json", `{"username":{},"password":"x"}`, 422, "invalid_field"},
+		{"64 KiB", "application/json", good + strings.Repeat(" ", 64<<10-len(good)), 200, ""},
+		{"a byte more", "application/json", good + strings.Repeat(" ", 64<<10-len(good)+1), 413, "body_too_large"},
+		{"deep nesting", "application/json", `{"x":` + strings.Repeat("[", 30_000), 400, "malformed_body"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var options []string
+			if row.contentType != "" {
+				options = []string{"Content-Type", row.contentType}
+			}
+			a := h.post(loginPath, row.body, options...).want(row.status)
+			if row.code != "" {
+				a.want(row.status, row.code)
+			}
+		})
+	}
+}
+
+func TestWhatTheAddressSaysIsNotRead(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	p := h.login("demo")
+
+	h.post(loginPath+"?username=demo&password=demo-password", "", formType...).want(422, "invalid_field")
+	h.get("/api/authentication/me?access_token="+p.access).want(401, "token_missing")
+	h.post(refreshPath+"?refresh_token="+p.refresh, nil).want(401, "token_missing")
+}
+
+func TestLoginTellsWrongPasswordAndUnknownUserTheSame(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+
+	wrong := h.post(loginPath, object{"username": "demo", "password": "x"}).want(401, "invalid_credentials")
+	unknown := h.post(loginPath, object{"username": "nobody", "password": "x"}).want(401, "invalid_credentials")
+	disabled := h.post(loginPath, object{"username": "disabled", "password": "x"}).want(401, "invalid_credentials")
+	h.post(loginPath, object{"username": "disabled", "password": "disabled-password"}).want(403, "account_disabled")
+
+	if string(wrong.body) != string(unknown.body) || string(wrong.body) != string(disabled.body) {
+		t.Errorf("the answers differ:\n%s%s%s", wrong.body, unknown.body, disabled.body)
+	}
+}
+
+func TestLifetimesToOrder(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	order := func(access, refresh string) *answer {
+		return h.post(loginPath, `{"username":"demo","password":"demo-password","expires_in":`+access+`,"refresh_expires_in":`+refresh+`}`, "Content-Type", "application/json")
+	}
+
+	body := order("0.25", "1.5").want(200).json()
+	if body["expires_in"] != 0.25 || body["refresh_expires_in"] != 1.5 {
+		t.Errorf("%v %v", body["expires_in"], body["refresh_expires_in"])
+	}
+	order("900", "604800").want(200)
+	h.post(loginPath, "username=demo&password=demo-password&expires_in=5", formType...).want(200)
+	h.post(loginPath, "username=demo&password=demo-password&expires_in=1_0", formType...).want(422, "invalid_field")
+	for _, bad := range []string{"0", "-1", "900.001", "1e999", `"NaN"`, `"Inf"`, `"5s"`, "true", "[5]"} {
+		order(bad, "1").want(422, "invalid_field")
+		if bad != "900.001" { // longer than an access token may live, not than a refresh token
+			order("1", bad).want(422, "invalid_field")
+		}
+	}
+}
+
+func TestAccessTokenExpiresToTheMillisecond(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	p := h.post(loginPath, object{"username": "demo", "password": "demo-password", "expires_in": 2.5}).want(200).pair()
+
+	h.advance(2499 * time.Millisecond)
+	h.me(p.access).want(200)
+	h.advance(time.Millisecond) // RFC 7519 section 4.1.4: on or after
+	h.me(p.access).want(401, "token_expired")
+
+	body := h.refresh(p.refresh).want(200)
+	if got := body.json()["expires_in"]; got != 2.5 {
+		t.Errorf("the session keeps its lifetimes; expires_in is %v", got)
+	}
+	h.me(body.pair().access).want(200)
+}
+
+func TestRefreshRotates(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	first := h.login("demo")
+
+	second := h.refresh(first.refresh).want(200).pair()
+	third := h.post(refreshPath, nil, bearer(second.refresh)...).want(200).pair()
+	fourth := h.post(refreshPath, "refreshToken="+third.refresh, formType...).want(200).pair()
+	// The body's token counts where the header carries the access token, as it does in many clients.
+	fifth := h.post(refreshPath, map[string]string{"refresh_token": fourth.refresh}, bearer(fourth.access)...).want(200).pair()
+
+	for _, p := range []pair{first, second, third, fourth, fifth} {
+		h.me(p.access).want(200) // rotation spends refresh tokens only
+	}
+	if payload(t, fifth.refresh)["gen"] != 4.0 {
+		t.Errorf("gen %v", payload(t, fifth.refresh)["gen"])
+	}
+}
+
+func TestReuseOfASpentRefreshTokenEndsTheSession(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	other := h.login("demo")
+	first := h.login("demo")
+	second := h.refresh(first.refresh).want(200).pair()
+
+	h.refresh(first.refresh).want(401, "token_reused")
+
+	h.me(first.access).want(401, "token_revoked")
+	h.me(second.access).want(401, "token_revoked")
+	h.refresh(second.refresh).want(401, "token_revoked")
+	h.refresh(first.refresh).want(401, "token_reused") // as before
+	h.me(other.access).want(200)
+}
+
+func TestOneOfManyRefreshesWins(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	p := h.login("demo")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[string]int{}
+	for range 8 {
+		wg.Go(func() {
+			a := h.refresh(p.refresh)
+			mu.Lock()
+			defer mu.Unlock()
+			codes[fmt.Sprint(a.status, a.str("code"))]++
+		})
+	}
+	wg.Wait()
+	if codes["200"] != 1 || codes["401token_reused"] != 7 {
+		t.Errorf("%v", codes)
+	}
+}
+
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	for _, row := range []struct {
+		name  string
+		token func(pair) string
+	}{
+		{"with the access token", func(p pair) string { return p.access }},
+		{"with the refresh token", func(p pair) string { return p.refresh }},
+	} {
+		p := h.login("demo")
+		if a := h.logout(row.token(p)).want(204); len(a.body) > 0 {
+			t.Errorf("%s: body %q", row.name, a.body)
+		}
+		h.me(p.access).want(401, "token_revoked")
+		h.refresh(p.refresh).want(401, "token_revoked")
+		h.logout(row.token(p)).want(204) // twice is no error
+	}
+
+	late := h.login("demo")
+	h.advance(16 * time.Minute)
+	h.logout(late.access).want(204)
+	h.refresh(late.refresh).want(401, "token_revoked")
+	h.logout(late.access+"x").want(401, "token_malformed")
+	h.post(logoutPath, nil).want(401, "token_missing")
+}
+
+func TestLogoutOfAllSessions(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	one, two, foreign := h.login("demo"), h.login("demo"), h.login("admin")
+
+	h.post(logoutPath+"?all=perhaps", nil, bearer(one.access)...).want(422, "invalid_field")
+	h.post(logoutPath+"?all=true", nil, bearer(one.access)...).want(204)
+
+	h.me(one.access).want(401, "token_revoked")
+	h.me(two.access).want(401, "token_revoked")
+	h.me(foreign.access).want(200)
+	after := h.login("demo")
+	h.post(logoutPath+"?all=true", nil, bearer(one.access)...).want(204) // its session has no say any more
+	h.me(after.access).want(200)
+}
+
+func TestBearer(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	p := h.login("demo")
+	for _, row := range []struct {
+		name, header string
+		status       int
+		code         string
+	}{
+		{"scheme in any case", "bEARER " + p.access, 200, ""},
+		{"two spaces", "Bearer  " + p.access, 200, ""},
+		{"other scheme", "Basic ZGVtbzpkZW1v", 401, "token_missing"},
+		{"no token", "Bearer", 401, "token_missing"},
+		{"no token but a space", "Bearer  ", 401, "token_missing"},
+		{"a comma", "Bearer ,", 401, "token_malformed"},
+		{"no scheme", p.access, 401, "token_missing"},
+		{"refresh token", "Bearer " + p.refresh, 401, "token_wrong_type"},
+		{"two tokens", "Bearer " + p.access + " " + p.access, 401, "token_malformed"},
+	} {
+		a := h.get(mePath, "Authorization", row.header).want(row.status)
+		if row.code != "" {
+			a.want(row.status, row.code)
+		}
+	}
+	h.get(mePath).want(401, "token_missing")
+	h.get(mePath, "Authorization", "Bearer "+p.access, "Authorization", "Bearer "+p.access).want(401, "token_malformed")
+	h.refresh(p.access).want(401, "token_wrong_type")
+
+	// RFC 6750 section 3.1: no error code for a request without a token.
+	if got := h.get(mePath).header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
+		t.Errorf("challenge %q", got)
+	}
+	if got := h.me("x").header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `Bearer realm="authhub", error="invalid_token", error_description="`) {
+		t.Errorf("challenge %q", got)
+	}
+}
+
+func TestExpiredSessionsMakeRoomFirst(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	kept := h.login("demo")
+	h.post(loginPath, object{"username": "demo", "password": "demo-password", "expires_in": 1, "refresh_expires_in": 1}).want(200)
+	for range 1_000 - 2 {
+		h.login("demo")
+	}
+	h.advance(2 * time.Second)
+
+	h.login("demo")
+
+	h.me(kept.access).want(200)
+}
+
+func TestThrottling(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	for round := range 2 {
+		got := atOnce(100, func() *answer { return h.post(loginPath, wrong("demo")) })
+		if got["401 invalid_credentials"] != 10 || got["429 too_many_attempts"] != 90 {
+			t.Errorf("round %d: 100 guesses at once: %v", round, got)
+		}
+		h.advance(10 * time.Second)
+		refused := h.post(loginPath, object{"username": "DEMO", "password": "demo-password"}).want(429, "too_many_attempts")
+		if got := refused.header.Get("Retry-After"); got != "50" {
+			t.Errorf("Retry-After %q ten seconds later", got)
+		}
+		h.post(loginPath, right("admin")).want(200)
+		h.advance(50*time.Second - time.Millisecond)
+		h.post(loginPath, right("demo")).want(429)
+		h.advance(time.Millisecond)
+	}
+	h.post(loginPath, right("demo")).want(200)
+}
+
+func TestThrottlingIsByAddress(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux sends from 127.0.0.2 unasked")
+	}
+	h := newHub(t)
+	for range 10 {
+		h.post(loginPath, wrong("demo")).want(401, "invalid_credentials")
+	}
+	h.post(loginPath, right("demo")).want(429, "too_many_attempts")
+	h.from("127.0.0.2").post(loginPath, right("demo")).want(200)
+	h.from("127.0.0.1").post(loginPath, right("demo")).want(429, "too_many_attempts") // another port
+}
+
+// TestValidLoginsAreNotThrottled: a client that knows the password may log in as often at once as it likes.
+func TestValidLoginsAreNotThrottled(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	if got := atOnce(50, func() *answer { return h.post(loginPath, right("demo")) }); got["200"] != 50 {
+		t.Errorf("50 valid logins at once: %v", got)
+	}
+}
+
+func TestUsersOfAFile(t *testing.T) {
+	t.Parallel()
+	hash := passwordHash(t, "secret of kim")
+	h := start(t, "-ephemeral", "-users", writeFile(t, "users.json", `[
+		{"id":"u-1","username":"kim","password_hash":"`+hash+`","role":"admin"},
+		{"username":"lee","password":"lee-password","email":"lee@example.test","created_at":"2025-01-02T03:04:05Z"}]`))
+
+	kim := h.post(loginPath, object{"username": "kim", "password": "secret of kim"}).want(200).json()["user"].(object)
+	lee := h.post(loginPath, object{"email": "lee@example.test", "password": "lee-password"}).want(200).json()["user"].(object)
+	h.post(loginPath, right("demo")).want(401, "invalid_credentials")
+
+	if kim["id"] != "u-1" || kim["role"] != "admin" || lee["id"] != "user-lee" || lee["created_at"] != "2025-01-02T03:04:05.000Z" {
+		t.Errorf("%v %v", kim, lee)
+	}
+}
+
+func TestUsersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]string{
+		"no array":       `{}`,
+		"null":           `null`,
+		"no text":        `[{"username":5,"password":"x"}]`,
+		"unknown member": `[{"username":"kim","pasword":"x"}]`,
+		"no password":    `[{"username":"kim"}]`,
+		"two passwords":  `[{"username":"kim","password":"x","password_hash":"` + passwordHash(t, "x") + `"}]`,
+		"bad hash":       `[{"username":"kim","password_hash":"$2b$10$abc"}]`,
+		"bad role":       `[{"username":"kim","password":"x","role":"root"}]`,
+		"same name":      `[{"username":"kim","password":"x"},{"id":"u-2","username":"KIM","password":"x"}]`,
+		"same id":        `[{"id":"u-2","username":"kim","password":"x"},{"id":"u-2","username":"lee","password":"x"}]`,
+		"trailing":       `[] []`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, said := run(t, "-addr", "127.0.0.1:0", "-ephemeral", "-users", writeFile(t, "bad.json", bad))
+			if status != 1 || stdout != "" || strings.Contains(said, "main.") || strings.Count(said, "\n") != 1 {
+				t.Errorf("exit status %d, %q", status, said)
+			}
+		})
+	}
+}
+
+func TestAStateThatOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	flags := []string{"-dir", t.TempDir(), "-users", writeUsers(t, 0)}
+	h := start(t, flags...)
+	kim := h.post(registerPath, object{"username": "kim", "password": "12345678"}).want(201).pair()
+	spent := h.login("demo")
+	current := h.refresh(spent.refresh).want(200).pair()
+	gone := h.login("demo")
+	h.logout(gone.access).want(204)
+	stolen := h.login("demo")
+	h.refresh(stolen.refresh).want(200)
+	h.refresh(stolen.refresh).want(401, "token_reused")
+	h.process.stop(t)
+
+	h = start(t, flags...)
+	h.me(kim.access).want(200)
+	h.post(loginPath, object{"username": "kim", "password": "12345678"}).want(200)
+	h.me(current.access).want(200)
+	h.me(gone.access).want(401, "token_revoked")
+	h.refresh(gone.refresh).want(401, "token_revoked")
+	h.me(stolen.access).want(401, "token_revoked")
+	h.refresh(stolen.refresh).want(401, "token_reused") // the journal remembers why
+	h.refresh(spent.refresh).want(401, "token_reused")
+	h.refresh(current.refresh).want(401, "token_revoked")
+}
+
+func TestASeedOfTheNameOfARegisteredUser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := start(t, "-dir", dir)
+	h.post(registerPath, object{"username": "kim", "password": "12345678"}).want(201)
+	h.process.stop(t)
+	status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir, "-users", writeFile(t, "users.json", `[{"username":"KIM","password":"x"}]`))
+	if status != 1 || !strings.Contains(said, `"kim" has registered`) || strings.Contains(said, "damaged") {
+		t.Errorf("exit status %d, %q", status, said)
+	}
+}
+
+func TestPasswordsAtRest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start(t, "-dir", dir).post(registerPath, object{"username": "kim", "password": "correct horse"}).want(201)
+	journal := readFile(t, filepath.Join(dir, "journal"))
+	if strings.Contains(journal, "correct horse") || !regexp.MustCompile(`\$pbkdf2-sha256\$i=600000\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}\b`).MatchString(journal) {
+		t.Errorf("journal:\n%s", journal)
+	}
+}
+
+// TestEachRefusalHasItsShape goes once through RFC 9457's members.
+func TestEachRefusalHasItsShape(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	a := h.post(registerPath, object{"username": "x", "password": "y"}).want(422, "invalid_field")
+	body := a.json()
+	if body["title"] != http.StatusText(http.StatusUnprocessableEntity) || body["status"] != 422.0 || body["detail"] == "" {
+		t.Errorf("%v", body)
+	}
+	if faults := body["errors"].([]any); len(faults) != 2 {
+		t.Errorf("faults %v", faults)
+	}
+}

@@ -1,0 +1,499 @@
+// A hub as its clients see it: requests, answers, tokens and the lab's controls.
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Where the operations are.
+const (
+	registerPath = "/api/authentication/register"
+	loginPath    = "/api/authentication/login"
+	mePath       = "/api/authentication/me"
+	refreshPath  = "/api/authentication/refresh"
+	logoutPath   = "/api/authentication/logout"
+	listingPath  = "/api/files/phase2"
+	runPath      = "/api/run-ph-barrier-phase2"
+)
+
+// The names of the three files, in the listing's order.
+var fileNames = []string{"barrier_phi_phase2.json", "impact_phi.json", "alertesph.json"}
+
+// filePaths are where they are served.
+var filePaths = []string{listingPath + "/barrier", listingPath + "/impact", listingPath + "/alertesph"}
+
+const csvHeader = "time,station,ph"
+
+// fourReadings is about the least input that gives something in each file.
+const fourReadings = csvHeader + "\n" +
+	"2025-01-01T00:00:00Z,a,7.5\n" +
+	"2025-01-01T00:15:00Z,a,8.6\n" +
+	"2025-01-01T00:30:00Z,a,9.1\n" +
+	"2025-01-01T00:45:00Z,a,7.5\n"
+
+// What several tests put on the wire.
+var (
+	formType = []string{"Content-Type", "application/x-www-form-urlencoded"}
+	jsonType = []string{"Content-Type", "application/json"}
+	csvType  = []string{"Content-Type", "text/csv"}
+)
+
+// object is a JSON object, as tests write it.
+type object = map[string]any
+
+// hub is a hub, or a namespace of one.
+type hub struct {
+	t       testing.TB
+	base    string // base URL; of a namespace with its path
+	process *process
+	client  *http.Client
+	mayFail bool // the process may log a defect
+	faulty  bool // answers may be faults, which openapi.json does not describe
+}
+
+// serial numbers the namespaces.
+var serial atomic.Int64
+
+// newHub returns a namespace of the shared hub, which is deleted at the end of the test.
+func newHub(t testing.TB) *hub {
+	t.Helper()
+	p, err := sharedProcess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := regexp.MustCompile("[^A-Za-z0-9_-]+").ReplaceAllString(t.Name(), "-")
+	h := &hub{t: t, process: p, client: sharedClient, base: fmt.Sprintf("%s/ns/%.50s-%d", p.base, test, serial.Add(1))}
+	t.Cleanup(func() {
+		if r, err := http.NewRequest("DELETE", h.base, nil); err == nil {
+			if resp, err := h.client.Do(r); err == nil {
+				resp.Body.Close()
+			}
+		}
+	})
+	return h
+}
+
+var sharedClient = newClient("")
+
+// newStillHub is newHub with a clock that stands at noon of 1 March 2026 until the test advances it.
+func newStillHub(t testing.TB) *hub {
+	t.Helper()
+	h := newHub(t)
+	h.clock(object{"at": "2026-03-01T12:00:00Z", "frozen": true})
+	return h
+}
+
+// noon is when the clock of newStillHub begins to stand.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// of is the same hub for another test, such as a subtest.
+func (h *hub) of(t testing.TB) *hub {
+	other := *h
+	other.t = t
+	return &other
+}
+
+// from is the same hub for a client at another address of this machine.
+func (h *hub) from(address string) *hub {
+	other := *h
+	other.client = newClient(address)
+	h.t.Cleanup(other.client.CloseIdleConnections)
+	return &other
+}
+
+func dialer(from string) *net.Dialer {
+	if from == "" {
+		return new(net.Dialer)
+	}
+	return &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+}
+
+// space is a namespace of h.
+func (h *hub) space(name string) *hub {
+	other := *h
+	other.base += "/ns/" + name
+	return &other
+}
+
+// answer is an answer, its body read.
+type answer struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request, its target byte for byte as given. body is sent as JSON unless it is a string, which is sent
+// as it is; options are pairs of header name and value. The answer is held against openapi.json.
+func (h *hub) do(method, target string, body any, options ...string) *answer {
+	h.t.Helper()
+	a, err := h.try(method, target, body, options...)
+	if err != nil {
+		h.t.Fatalf("%s %s: %v", method, target, err)
+	}
+	return a
+}
+
+// try is do for requests that may get no whole answer.
+func (h *hub) try(method, target string, body any, options ...string) (*answer, error) {
+	h.t.Helper()
+	r, err := h.newRequest(method, target, body, options...)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := h.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	whole, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{h.t, resp.StatusCode, resp.Header, whole}
+	if !h.faulty || labPath.MatchString(target) {
+		h.mustBeDescribed(r, target, a)
+	}
+	return a, nil
+}
+
+var labPath = regexp.MustCompile(`^(/ns/[^/]+)?/lab(/|$)|^/ns/[^/]+$`)
+
+func (h *hub) newRequest(method, target string, body any, options ...string) (*http.Request, error) {
+	var reader io.Reader
+	header := http.Header{}
+	switch b := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(b)
+	case io.Reader:
+		reader = b
+	default:
+		data, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		reader, header = bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}}
+	}
+	r, err := http.NewRequestWithContext(h.t.Context(), method, h.base, reader)
+	if err != nil {
+		return nil, err
+	}
+	r.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Opaque: r.URL.Path + target}
+	r.Header = header
+	for name, value := range pairs(options) {
+		if name == "Host" {
+			r.Host = value
+		} else {
+			r.Header.Add(name, value)
+		}
+	}
+	return r, nil
+}
+
+// pairs yields names and values of a list in which they alternate.
+func pairs(list []string) func(func(string, string) bool) {
+	return func(yield func(string, string) bool) {
+		for pair := range slices.Chunk(list, 2) {
+			if !yield(pair[0], pair[1]) {
+				return
+			}
+		}
+	}
+}
+
+func (h *hub) get(target string, options ...string) *answer {
+	h.t.Helper()
+	return h.do("GET", target, nil, options...)
+}
+
+func (h *hub) post(target string, body any, options ...string) *answer {
+	h.t.Helper()
+	return h.do("POST", target, body, options...)
+}
+
+func (h *hub) put(target string, body any, options ...string) *answer {
+	h.t.Helper()
+	return h.do("PUT", target, body, options...)
+}
+
+func (h *hub) delete(target string, options ...string) *answer {
+	h.t.Helper()
+	return h.do("DELETE", target, nil, options...)
+}
+
+// want fails the test unless the answer has this status and, where one is given, this problem code.
+func (a *answer) want(status int, code ...string) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	if len(code) == 0 {
+		return a
+	}
+	if got := a.str("code"); got != code[0] {
+		a.t.Fatalf("code %q, want %q: %s", got, code[0], a.body)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("Content-Type %q of a problem", got)
+	}
+	if status == http.StatusUnauthorized && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
+		a.t.Errorf("WWW-Authenticate %q", a.header.Get("WWW-Authenticate"))
+	}
+	return a
+}
+
+// wantField is want for a 422 invalid_field with one fault, in this field.
+func (a *answer) wantField(field string) *answer {
+	a.t.Helper()
+	faults, _ := a.want(422, "invalid_field").json()["errors"].([]any)
+	if len(faults) != 1 || faults[0].(object)["field"] != field {
+		a.t.Errorf("faults %v, want one in %s", faults, field)
+	}
+	return a
+}
+
+// json returns the body decoded.
+func (a *answer) json() object {
+	a.t.Helper()
+	var v object
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		a.t.Fatalf("%v: %s", err, a.body)
+	}
+	return v
+}
+
+// str returns a member of the body that is text, or "".
+func (a *answer) str(member string) string {
+	a.t.Helper()
+	s, _ := a.json()[member].(string)
+	return s
+}
+
+// list returns a member of the body that is a list of objects.
+func (a *answer) list(member string) (list []object) {
+	a.t.Helper()
+	items, ok := a.json()[member].([]any)
+	if !ok {
+		a.t.Fatalf("no list %s: %s", member, a.body)
+	}
+	for _, item := range items {
+		list = append(list, item.(object))
+	}
+	return list
+}
+
+// pair is what login and refresh give.
+type pair struct{ access, refresh string }
+
+func (a *answer) pair() pair { return pair{a.str("access_token"), a.str("refresh_token")} }
+
+// right is the login of a demo account, and of every account whose password is its name and "-password".
+func right(username string) object {
+	return object{"username": username, "password": username + "-password"}
+}
+
+func wrong(username string) object {
+	return object{"username": username, "password": "guess-guess"}
+}
+
+func (h *hub) login(name string) pair {
+	h.t.Helper()
+	return h.post(loginPath, right(name)).want(200).pair()
+}
+
+func (h *hub) me(token string) *answer {
+	h.t.Helper()
+	return h.get(mePath, bearer(token)...)
+}
+
+func (h *hub) refresh(token string) *answer {
+	h.t.Helper()
+	return h.post(refreshPath, object{"refresh_token": token})
+}
+
+func (h *hub) logout(token string) *answer {
+	h.t.Helper()
+	return h.post(logoutPath, nil, bearer(token)...)
+}
+
+func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
+
+// payload returns the claims of a token, unchecked.
+func payload(t testing.TB, token string) object {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a compact JWS: %q", token)
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims object
+	if err := json.Unmarshal(data, &claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// sid returns the session that a token belongs to.
+func sid(t testing.TB, token string) string {
+	t.Helper()
+	id, _ := payload(t, token)["sid"].(string)
+	return id
+}
+
+// upload runs phase 2 on these readings.
+func (h *hub) upload(readings string) *answer {
+	h.t.Helper()
+	return h.post(runPath, readings, csvType...)
+}
+
+// entries returns the listing's three entries.
+func (h *hub) entries() []object {
+	h.t.Helper()
+	return h.get(listingPath).want(200).list("phase2_files")
+}
+
+// The lab's controls.
+
+// clock turns the hub's clock.
+func (h *hub) clock(setting object) object {
+	h.t.Helper()
+	return h.put("/lab/clock", setting).want(200).json()
+}
+
+// advance lets time pass for the hub.
+func (h *hub) advance(d time.Duration) {
+	h.t.Helper()
+	h.clock(object{"advance": d.String()})
+}
+
+// policy sets the refresh policy.
+func (h *hub) policy(body object) {
+	h.t.Helper()
+	h.put("/lab/refresh-policy", body).want(200)
+}
+
+// fault queues a fault and returns its id.
+func (h *hub) fault(order object) string {
+	h.t.Helper()
+	h.faulty = true
+	return h.post("/lab/faults", order).want(201).str("id")
+}
+
+// left returns how many requests a fault will still take.
+func (h *hub) left(id string) any {
+	h.t.Helper()
+	for _, f := range h.get("/lab/faults").want(200).list("faults") {
+		if f["id"] == id {
+			return f["left"]
+		}
+	}
+	h.t.Fatalf("no fault %s", id)
+	return nil
+}
+
+// sessions returns the live sessions.
+func (h *hub) sessions() []object {
+	h.t.Helper()
+	return h.get("/lab/sessions").want(200).list("sessions")
+}
+
+// requests returns the requests that the lab has seen.
+func (h *hub) requests(query ...string) []object {
+	h.t.Helper()
+	return h.get("/lab/requests" + strings.Join(query, "")).want(200).list("requests")
+}
+
+// order orders a token.
+func (h *hub) order(body object) *answer {
+	h.t.Helper()
+	return h.post("/lab/tokens", body).want(201)
+}
+
+// atOnce makes n calls at the same time and counts the answers by status and code.
+func atOnce(n int, call func() *answer) map[string]int {
+	var mu sync.Mutex
+	counts := map[string]int{}
+	inParallel(n, func() {
+		a := call()
+		mu.Lock()
+		defer mu.Unlock()
+		if a.status >= 400 {
+			counts[fmt.Sprint(a.status, " ", a.str("code"))]++
+		} else {
+			counts[fmt.Sprint(a.status)]++
+		}
+	}).Wait()
+	return counts
+}
+
+// inParallel makes n calls at once. The group is done when all have ended.
+func inParallel(n int, call func()) *sync.WaitGroup {
+	all := new(sync.WaitGroup)
+	for range n {
+		all.Go(call)
+	}
+	return all
+}
+
+// passwordHash returns a hash with so few rounds that logins cost next to nothing.
+func passwordHash(t testing.TB, password string) string {
+	t.Helper()
+	salt := make([]byte, 16)
+	rand.Read(salt)
+	key, err := pbkdf2.Key(sha256.New, password, salt, 1, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "$pbkdf2-sha256$i=1$" + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
+}
+
+// writeUsers makes a -users file of the demo accounts and of user0 … user(n-1). Each password is the name and
+// "-password", hashed as passwordHash does.
+func writeUsers(t testing.TB, n int) string {
+	t.Helper()
+	seeds := []object{{"username": "admin", "role": "admin"}, {"username": "demo"}, {"username": "disabled", "disabled": true}}
+	for i := range n {
+		seeds = append(seeds, object{"username": fmt.Sprintf("user%d", i)})
+	}
+	for _, seed := range seeds {
+		seed["password_hash"] = passwordHash(t, seed["username"].(string)+"-password")
+	}
+	data, err := json.Marshal(seeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "users.json", string(data))
+}
+
+// keysOf returns the names of an object's members, sorted.
+func keysOf(o object) []string {
+	var keys []string
+	for k := range o {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,327 @@
+// Package e2e tests the built binary from outside: over HTTP and sockets, by signals and by files.
+//
+// This file builds the binary, starts it and ends it. Most tests share one process and take a namespace each
+// (newHub); a test that needs flags, a folder or a death of its own starts a process (start).
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Set by TestMain.
+var (
+	binary string   // the built hub
+	shared *process // the hub whose namespaces tests take; started by the first that needs it
+)
+
+// root is the project's folder, seen from the folder that these tests run in.
+const root = "../.."
+
+func TestMain(m *testing.M) { os.Exit(runAll(m)) }
+
+// runAll builds the binary, runs the tests and looks at what the shared hub has logged.
+func runAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "authhub-e2e-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		binary, err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	status := m.Run()
+	if shared == nil {
+		return status
+	}
+	if err := shared.interrupt(); err != nil {
+		fmt.Fprintf(os.Stderr, "the shared hub: %v\n", err)
+		return 1
+	}
+	return status
+}
+
+// build compiles the hub into dir, with the race detector if the tests have it.
+func build(dir string) (string, error) {
+	path := filepath.Join(dir, "authhub")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	args := []string{"build", "-o", path}
+	if raceDetector {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, ".")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %v\n%s", err, out)
+	}
+	return path, nil
+}
+
+// process is a running hub.
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	base  string        // base URL; "" until the hub has announced itself
+	ready chan struct{} // closed when it has, or when it never will
+	ended chan struct{} // closed when the process is gone
+
+	stdout, stderr output
+}
+
+// output is what a process has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// launch starts the binary with these arguments, and with settings of the environment (NAME=value) besides.
+func launch(env []string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(binary, args...), ready: make(chan struct{}), ended: make(chan struct{})}
+	p.cmd.Env = append(cleanEnvironment(), env...)
+	p.cmd.SysProcAttr = endWithParent()
+	p.cmd.Stderr = &p.stderr
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.stdin = stdin
+	go p.follow(stdout)
+	return p, nil
+}
+
+// cleanEnvironment is this process's environment without what would set the hub's flags.
+func cleanEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AUTHHUB_") })
+}
+
+// follow reads stdout to its end and waits for the process.
+func (p *process) follow(stdout io.Reader) {
+	lines := bufio.NewReader(io.TeeReader(stdout, &p.stdout))
+	line, _ := lines.ReadString('\n')
+	p.base = strings.TrimSpace(line)
+	close(p.ready)
+	io.Copy(io.Discard, lines)
+	p.cmd.Wait()
+	close(p.ended)
+}
+
+// launchHub starts a hub on a free port, which is killed at the end of the test if it still runs. It logs in JSON
+// unless a flag says otherwise.
+func launchHub(t testing.TB, flags ...string) *process {
+	t.Helper()
+	p, err := launch(nil, append([]string{"-addr", "127.0.0.1:0", "-log", "json"}, flags...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// start launches a hub and waits until it is ready. A defect that it logs by the end of the test fails the test.
+func start(t testing.TB, flags ...string) *hub {
+	t.Helper()
+	p := launchHub(t, flags...)
+	p.mustBeReady(t)
+	h := &hub{t: t, base: p.base, process: p, client: newClient("")}
+	t.Cleanup(func() {
+		h.client.CloseIdleConnections()
+		if defect := p.defect(); defect != "" && !h.mayFail {
+			t.Errorf("the hub has logged a defect: %s", defect)
+		}
+	})
+	return h
+}
+
+// mustBeReady waits for the announcement.
+func (p *process) mustBeReady(t testing.TB) {
+	t.Helper()
+	<-p.ready
+	if p.base == "" {
+		<-p.ended
+		t.Fatalf("the hub did not start:\n%s", &p.stderr)
+	}
+}
+
+// kill ends the process at once, if it still runs, and waits until it is gone.
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// stop ends the process as a user does and returns its exit status.
+func (p *process) stop(t testing.TB) int {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signal that asks a process to end")
+	}
+	p.cmd.Process.Signal(os.Interrupt)
+	<-p.ended
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// interrupt ends the shared hub, which must not have logged a defect.
+func (p *process) interrupt() error {
+	p.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+		p.kill()
+	}
+	if defect := p.defect(); defect != "" {
+		return fmt.Errorf("it has logged a defect: %s", defect)
+	}
+	return nil
+}
+
+// defect returns the first line on stderr that no hub should write.
+func (p *process) defect() string {
+	for line := range strings.Lines(p.stderr.String()) {
+		for _, sign := range []string{`"level":"ERROR"`, "level=ERROR", "panic:", "DATA RACE", "fatal error:"} {
+			if strings.Contains(line, sign) {
+				return line
+			}
+		}
+	}
+	return ""
+}
+
+// run runs the binary to its end and returns what it says.
+func run(t testing.TB, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	return runIn(t, nil, args...)
+}
+
+// runIn is run with settings of the environment besides.
+func runIn(t testing.TB, env []string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	p, err := launch(env, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("%v does not end:\n%s", args, &p.stderr)
+	}
+	return p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()
+}
+
+// sharedProcess starts the hub whose namespaces tests take.
+var sharedProcess = sync.OnceValues(func() (*process, error) {
+	p, err := launch(nil, "-addr", "127.0.0.1:0", "-ephemeral", "-lab", "-log", "json")
+	if err != nil {
+		return nil, err
+	}
+	if <-p.ready; p.base == "" {
+		<-p.ended
+		return nil, fmt.Errorf("the shared hub did not start:\n%s", &p.stderr)
+	}
+	shared = p
+	return p, nil
+})
+
+// require skips a test for want of something that not every machine has; in CI it has to be there.
+func require(t testing.TB, have bool, what string) {
+	t.Helper()
+	if have {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("CI has no %s", what)
+	}
+	t.Skipf("this machine has no %s", what)
+}
+
+// eventually waits until cond holds, for half a minute at most.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	often := time.NewTicker(time.Millisecond)
+	defer often.Stop()
+	for !cond() {
+		select {
+		case <-often.C:
+		case <-ctx.Done():
+			t.Fatalf("still not so that %s", what)
+		}
+	}
+}
+
+// writeFile returns the path of a new file with this content, in a folder of its own.
+func writeFile(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// mustList returns the names in a folder.
+func mustList(t testing.TB, path string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// newClient returns a client of its own, which sends from the address given if one is. It follows no redirects and
+// unpacks nothing.
+func newClient(from string) *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true, DialContext: dialer(from).DialContext},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       time.Minute,
+	}
+}
