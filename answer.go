@@ -1,12 +1,9 @@
-// Answers and questions in JSON: the one writer, the one reader, and the error shape (RFC 9457).
-//
-// Everything below the handlers speaks in errors; this file alone turns them into statuses.
+// Questions and answers in JSON: the reader and the writer of bodies, and the shape of errors (RFC 9457).
 
 package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -21,17 +18,19 @@ import (
 	"unicode/utf8"
 )
 
-// httpError is an error with its place in the contract: what a client gets to see.
+// Error is an error with its place in the contract, and the body of the answer to it (RFC 9457 section 3.1; code,
+// errors and hint are extension members).
 type httpError struct {
-	Status int
-	Code   string // stable, for programs
-	Detail string // for people: what was wrong and what to do
-	Fields []fieldError
-	Hint   string      // what the listing says, too
-	Header http.Header // further header fields of the answer, e.g. Retry-After
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Code   string       `json:"code"`   // stable, for programs
+	Detail string       `json:"detail"` // for people: what was wrong and what to do
+	Fields []fieldError `json:"errors,omitempty"`
+	Hint   string       `json:"hint,omitempty"` // as in the listing
+	Header http.Header  `json:"-"`              // further header fields of the answer, for example Retry-After
 }
 
-// fieldError says what is wrong with one member of a body or parameter of a query.
+// fieldError says what is wrong with one member of a body or one parameter of a query.
 type fieldError struct {
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
@@ -39,105 +38,68 @@ type fieldError struct {
 
 func (e *httpError) Error() string { return e.Code + ": " + e.Detail }
 
-// problem is the body of an error answer (RFC 9457 section 3.1; "code", "errors" and "hint" are extension members).
-type problem struct {
-	Title  string       `json:"title"`
-	Status int          `json:"status"`
-	Code   string       `json:"code"`
-	Detail string       `json:"detail"`
-	Errors []fieldError `json:"errors,omitempty"`
-	Hint   string       `json:"hint,omitempty"`
-}
-
-func (e *httpError) problem() *problem {
-	title := http.StatusText(e.Status)
-	if title == "" {
-		title = strconv.Itoa(e.Status)
-	}
-	return &problem{title, e.Status, e.Code, e.Detail, e.Fields, e.Hint}
-}
-
+// fail returns the error of this status. A 401 gets the challenge of RFC 6750 section 3.
 func fail(status int, code, detail string) *httpError {
-	return &httpError{Status: status, Code: code, Detail: detail}
-}
-
-// invalid is the answer to well-formed input with faults in it. There is at least one.
-func invalid(faults ...fieldError) *httpError {
-	return &httpError{Status: 422, Code: "invalid_field", Detail: faults[0].Field + ": " + faults[0].Detail, Fields: faults}
-}
-
-// taken is the answer to a registration of what another account has.
-func taken(field, detail string) *httpError {
-	e := fail(http.StatusConflict, field+"_taken", detail)
-	e.Fields = []fieldError{{field, detail}}
+	e := &httpError{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+	if e.Title == "" {
+		e.Title = strconv.Itoa(status)
+	}
+	if status == http.StatusUnauthorized {
+		e.Header = http.Header{"Www-Authenticate": {challenge(code, detail)}}
+	}
 	return e
 }
 
-// retryAfter is the answer to a client that should come again; d is rounded up to whole seconds.
+// challenge returns the value of WWW-Authenticate. Where no token came it has no error code (RFC 6750 section 3.1).
+func challenge(code, detail string) string {
+	const realm = `Bearer realm="authhub"`
+	if !strings.HasPrefix(code, "token_") || code == "token_missing" {
+		return realm
+	}
+	return realm + `, error="invalid_token", error_description="` + detail + `"`
+}
+
+// invalid returns the 422 for well-formed input whose member or parameter of this name is wrong.
+func invalid(field, detail string) *httpError {
+	return invalidFields([]fieldError{{field, detail}})
+}
+
+func invalidFields(faults []fieldError) *httpError {
+	e := fail(http.StatusUnprocessableEntity, "invalid_field", faults[0].Field+": "+faults[0].Detail)
+	e.Fields = faults
+	return e
+}
+
+// retryAfter returns an error for a client that should come again after d, which is rounded up to whole seconds.
 func retryAfter(status int, code, detail string, d time.Duration) *httpError {
 	e := fail(status, code, detail)
 	e.Header = http.Header{"Retry-After": {strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))}}
 	return e
 }
 
-// unauthorized is a 401 with the challenge of RFC 6750 section 3.
-func unauthorized(code, detail string) *httpError {
-	e := fail(http.StatusUnauthorized, code, detail)
-	challenge := `Bearer realm="authhub"`
-	if strings.HasPrefix(code, "token_") && code != "token_missing" { // section 3.1: no error code where no token came
-		challenge += `, error="invalid_token", error_description="` + detail + `"`
-	}
-	e.Header = http.Header{"Www-Authenticate": {challenge}}
-	return e
-}
-
-// answerFor turns any error into what the client is told. An error that nothing here knows is the hub's own
-// fault: a 500 with a fixed text, whose cause belongs in the log.
-func answerFor(err error) *httpError {
+// asError returns the *Error that err is or wraps. Any other error is a defect of the hub: a 500 with a fixed text,
+// whose cause belongs in the log.
+func asError(err error) *httpError {
 	var known *httpError
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, s := range sentinels {
-		if errors.Is(err, s.err) {
-			return s.answer
-		}
-	}
 	return fail(http.StatusInternalServerError, "internal", "Something went wrong inside the hub. Its log says what.")
 }
 
-// sentinels are the errors of the rooms below, with their places in the contract.
-var sentinels = []struct {
-	err    error
-	answer *httpError // shared, so never written to
-}{
-	{errTokenMissing, unauthorized("token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")},
-	{errTokenMalformed, unauthorized("token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
-	{errTokenNotYet, unauthorized("token_malformed", "The token is not valid yet (its nbf is in the future).")},
-	{errTokenExpired, unauthorized("token_expired", "The token has expired. Refresh, or log in again.")},
-	{errTokenWrongType, unauthorized("token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
-	{errRevoked, unauthorized("token_revoked", "The session of this token has ended. Log in again.")},
-	{errReused, unauthorized("token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
-	{errDisabled, fail(403, "account_disabled", "The account is disabled.")},
-	{errUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
-	{errEmailTaken, taken("email", "The e-mail address belongs to another account.")},
-	{errUserLimit, fail(507, "user_limit", "The hub holds as many users as it can.")},
-	{errDiskFull, fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
-	{errStoreFailed, fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
-	{errBusy, fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")},
-	{errReplaced, fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
-}
-
-// writeError answers with the problem of e.
-func writeError(w http.ResponseWriter, e *httpError) {
+// writeError answers with asError(err).
+func writeError(w http.ResponseWriter, err error) {
+	e := asError(err)
+	header := w.Header()
 	for name, values := range e.Header {
-		w.Header()[name] = values
+		header[name] = values
 	}
-	if e.Code == "busy" && e.Header.Get("Retry-After") == "" {
-		w.Header().Set("Retry-After", "1")
+	if e.Code == "busy" && header["Retry-After"] == nil {
+		header["Retry-After"] = []string{"1"}
 	}
-	body, _ := json.Marshal(e.problem()) // strings and numbers: it can't fail
-	writeBody(w, e.Status, problemType, append(body, '\n'))
+	header["Content-Type"] = problemType
+	body, _ := json.Marshal(e) // strings and numbers: it can't fail
+	writeBody(w, e.Status, append(body, '\n'))
 }
 
 var (
@@ -152,14 +114,16 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	writeBody(w, status, jsonType, append(body, '\n'))
+	writeBody(w, status, append(body, '\n'))
 	return nil
 }
 
-// writeBody answers with body, which stands complete. What the hub says of users and sessions is nobody's to keep.
-func writeBody(w http.ResponseWriter, status int, contentType []string, body []byte) {
+// writeBody answers with a complete body. It is JSON, and no cache may store it, unless the header says otherwise.
+func writeBody(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
-	header["Content-Type"] = contentType
+	if header["Content-Type"] == nil {
+		header["Content-Type"] = jsonType
+	}
 	if header["Cache-Control"] == nil {
 		header["Cache-Control"] = noStore
 	}
@@ -167,7 +131,7 @@ func writeBody(w http.ResponseWriter, status int, contentType []string, body []b
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	w.WriteHeader(status)
-	w.Write(body) // a client that has gone is its own affair
+	w.Write(body) // if the client has gone, there is nobody to tell
 }
 
 // countedBody is the longest body that net/http counts by itself. Left to it, Content-Length costs nothing; as a ninth
@@ -178,8 +142,8 @@ const maxBody = 64 << 10 // bytes of a JSON or form body
 
 // form is what a body said: members by name, from JSON or from a form, and the faults found on reading them.
 type form struct {
-	members map[string]any // a JSON value, or a string from a form
-	faults  []fieldError
+	Members map[string]any // a JSON value, or a string from a form
+	Faults  []fieldError
 }
 
 // readForm reads the body of r: JSON or application/x-www-form-urlencoded, at most 64 KiB, in UTF-8.
@@ -200,13 +164,26 @@ func readForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*form, e
 	switch {
 	case err == nil && mediaType == "application/json":
 		members, err := parseObject(body)
-		return &form{members: members}, err
+		return &form{Members: members}, err
 	case err == nil && mediaType == "application/x-www-form-urlencoded":
 		members, err := parseURLEncoded(body)
-		return &form{members: members}, err
+		return &form{Members: members}, err
 	}
 	return nil, fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
 		"Send the body as application/json or application/x-www-form-urlencoded, and say so in Content-Type.")
+}
+
+// readJSON reads a JSON body of at most 64 KiB. It may leave out Content-Type but must not name another media type.
+func readJSON(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*form, error) {
+	body, err := readBody(w, r, maxBody)
+	if err != nil || mayBeEmpty && len(body) == 0 {
+		return &form{}, err
+	}
+	if err := checkJSON(r); err != nil {
+		return nil, err
+	}
+	members, err := parseObject(body)
+	return &form{Members: members}, err
 }
 
 // checkCoding refuses a body in a content coding such as gzip (RFC 9110 section 15.5.16): the hub takes bodies as they are.
@@ -218,6 +195,17 @@ func checkCoding(r *http.Request) error {
 	e := fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
 	e.Header = http.Header{"Accept-Encoding": {"identity"}}
 	return e
+}
+
+// checkJSON returns a 415 if the body says that it is something else than JSON, or JSON in a content coding.
+func checkJSON(r *http.Request) error {
+	if err := checkCoding(r); err != nil || r.Header["Content-Type"] == nil {
+		return err
+	}
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
+	}
+	return nil
 }
 
 // readBody returns the whole body, or the answer to one that is too large, too slow or cut short.
@@ -274,40 +262,50 @@ func parseObject(body []byte) (map[string]any, error) {
 func parseQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, invalid(fieldError{"query", "must be name=value pairs with & between them, percent-encoded"})
+		return nil, invalid("query", "must be name=value pairs with & between them, percent-encoded")
 	}
 	return query, nil
 }
 
 // parseStrings reads the object that nearly every client sends, of nothing but strings without escapes, in a fifth of
-// the time of encoding/json. Of any other body, valid UTF-8 as well, it reports false.
+// the time of encoding/json. It takes valid UTF-8, and reports false for any other body.
 func parseStrings(body string) (map[string]any, bool) {
-	s := scanner{rest: body}
+	s := cutter{rest: body}
 	members := make(map[string]any)
-	s.space()
-	s.literal("{")
+	s.cut("{")
 	for more := true; more; s.rest, more = strings.CutPrefix(s.rest, ",") {
-		s.space()
-		name := s.plainString()
-		s.space()
-		s.literal(":")
-		s.space()
-		members[name] = s.plainString()
-		s.space()
+		name := s.cutString()
+		s.cut(":")
+		members[name] = s.cutString()
 	}
-	s.literal("}")
-	s.space()
+	s.cut("}")
 	return members, !s.bad && s.rest == ""
 }
 
-// space passes over what may stand between the tokens of JSON (RFC 8259 section 2).
-func (s *scanner) space() { s.rest = strings.TrimLeft(s.rest, " \t\r\n") }
+// cutter cuts an object into its parts; bad is set at the first part that is not the one asked for.
+type cutter struct {
+	rest string
+	bad  bool
+}
 
-// plainString cuts a string without escapes.
-func (s *scanner) plainString() string {
-	s.literal(`"`)
-	text := s.text()
-	s.bad = s.bad || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' }) // RFC 8259 section 7
+// space passes over what may stand between the tokens of JSON (RFC 8259 section 2).
+func (s *cutter) space() { s.rest = strings.TrimLeft(s.rest, " \t\r\n") }
+
+// cut cuts one token and the space around it.
+func (s *cutter) cut(token string) {
+	s.space()
+	rest, ok := strings.CutPrefix(s.rest, token)
+	s.rest, s.bad = rest, s.bad || !ok
+	s.space()
+}
+
+// cutString cuts a string without escapes and control characters (RFC 8259 section 7), and the space around it.
+func (s *cutter) cutString() string {
+	s.space()
+	opened, ok := strings.CutPrefix(s.rest, `"`)
+	text, rest, closed := strings.Cut(opened, `"`)
+	s.rest, s.bad = rest, s.bad || !ok || !closed || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '\\' })
+	s.space()
 	return text
 }
 
@@ -329,15 +327,15 @@ func parseURLEncoded(body []byte) (map[string]any, error) {
 
 // fault records what is wrong with a field; the first finding counts.
 func (f *form) fault(field, detail string) {
-	if slices.ContainsFunc(f.faults, func(e fieldError) bool { return e.Field == field }) {
+	if slices.ContainsFunc(f.Faults, func(e fieldError) bool { return e.Field == field }) {
 		return
 	}
-	f.faults = append(f.faults, fieldError{field, detail})
+	f.Faults = append(f.Faults, fieldError{field, detail})
 }
 
 // text returns a member that must be a string; absent and null are "".
 func (f *form) text(name string) string {
-	switch v := f.members[name].(type) {
+	switch v := f.Members[name].(type) {
 	case nil:
 	case string:
 		return v
@@ -351,7 +349,7 @@ func (f *form) text(name string) string {
 // most limit. Absent and null are limit itself.
 func (f *form) lifetime(name string, limit time.Duration) time.Duration {
 	var literal string
-	switch v := f.members[name].(type) {
+	switch v := f.Members[name].(type) {
 	case nil:
 		return limit
 	case json.Number:
@@ -369,14 +367,33 @@ func (f *form) lifetime(name string, limit time.Duration) time.Duration {
 
 // err returns the 422 for the faults found so far, or nil.
 func (f *form) err() error {
-	if len(f.faults) == 0 {
+	if len(f.Faults) == 0 {
 		return nil
 	}
-	return invalid(f.faults...)
+	return invalidFields(f.Faults)
 }
 
-// givenUp reports whether err only says that the request has been given up, by its client or by the lab.
-func givenUp(r *http.Request, err error) bool {
-	ended := r.Context().Err()
-	return ended != nil && (errors.Is(err, ended) || errors.Is(err, context.Cause(r.Context())))
+var (
+	tokenMissing   = fail(http.StatusUnauthorized, "token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")
+	tokenAmbiguous = fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header, and only one can be meant.")
+)
+
+// bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
+// section 11.1). The other places of RFC 6750, form and address, are not looked at.
+func bearer(r *http.Request) (string, error) {
+	given := r.Header["Authorization"]
+	if len(given) == 0 {
+		return "", tokenMissing
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", tokenMissing
+	}
+	if len(given) > 1 {
+		return "", tokenAmbiguous
+	}
+	if token = strings.TrimLeft(token, " "); token == "" {
+		return "", tokenMissing
+	}
+	return token, nil
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -47,7 +46,7 @@ func readRegistration(in *form) (*user, string, error) {
 		u.Username, nameField = u.Email, "email"
 	}
 	switch {
-	case u.Username == "" && len(in.faults) == 0:
+	case u.Username == "" && len(in.Faults) == 0:
 		in.fault("username", "is required (or an email)")
 	case !isUsername(u.Username):
 		in.fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
@@ -121,7 +120,7 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*user, err
 	case err != nil:
 		return nil, err
 	case !right:
-		return nil, unauthorized("invalid_credentials", "The user name or the password is wrong.")
+		return nil, fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
 	case u.Disabled:
 		return nil, errDisabled
 	}
@@ -134,7 +133,7 @@ func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	writeBody(w, http.StatusOK, jsonType, u.public)
+	writeBody(w, http.StatusOK, u.public)
 	return nil
 }
 
@@ -192,7 +191,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	all := false
 	if given := query.Get("all"); given != "" {
 		if all, err = strconv.ParseBool(given); err != nil {
-			return invalid(fieldError{"all", "must be true or false"})
+			return invalid("all", "must be true or false")
 		}
 	}
 
@@ -233,26 +232,6 @@ func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
 	return s, u, nil
 }
 
-// bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
-// section 11.1). The other places of RFC 6750, form and address, are not looked at.
-func bearer(r *http.Request) (string, error) {
-	given := r.Header["Authorization"]
-	if len(given) == 0 {
-		return "", errTokenMissing
-	}
-	scheme, token, _ := strings.Cut(given[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", errTokenMissing
-	}
-	if len(given) > 1 {
-		return "", errTokenMalformed // which one is meant?
-	}
-	if token = strings.TrimLeft(token, " "); token == "" {
-		return "", errTokenMissing
-	}
-	return token, nil
-}
-
 // newSession returns a session of u that begins now.
 func (h *Hub) newSession(u *user, now time.Time, access, refresh time.Duration) session {
 	ms := now.UnixMilli()
@@ -288,6 +267,6 @@ func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *use
 	b = appendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
 	b = appendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
 	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.record(), []byte("\n"))...)
-	writeBody(w, status, jsonType, append(b, "}\n"...))
+	writeBody(w, status, append(b, "}\n"...))
 	return nil
 }

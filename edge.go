@@ -81,7 +81,7 @@ func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
 	if e.log != nil {
 		e.log.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
-	writeError(w, answerFor(fmt.Errorf("panic: %v", cause)))
+	writeError(w, fmt.Errorf("panic: %v", cause))
 }
 
 // The values are shared by all answers and never written to.
@@ -105,7 +105,7 @@ func setSecurityHeaders(h http.Header) {
 
 // admit refuses what a page on the network may not do to a hub, and marks the answer as readable by the origin
 // that asks where it may read it.
-func (e *edge) admit(answer http.Header, r *http.Request) *httpError {
+func (e *edge) admit(answer http.Header, r *http.Request) error {
 	if e.loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
 		return fail(http.StatusForbidden, "forbidden_host",
 			"This hub answers to loopback hosts and its base URL only; see -base-url.")

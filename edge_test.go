@@ -202,7 +202,7 @@ func TestAPanicIsA500(t *testing.T) {
 	w := httptest.NewRecorder()
 	edge.ServeHTTP(w, r)
 
-	var body problem
+	var body httpError
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code != 500 || body.Code != "internal" || strings.Contains(w.Body.String(), "defect") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -106,3 +106,11 @@ func (s *scanner) integer() int64 {
 	s.rest, s.bad = s.rest[end:], s.bad || err != nil
 	return n
 }
+
+// plainString cuts a string without escapes.
+func (s *scanner) plainString() string {
+	s.literal(`"`)
+	text := s.text()
+	s.bad = s.bad || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' }) // RFC 8259 section 7
+	return text
+}

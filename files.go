@@ -401,6 +401,6 @@ func (h *Hub) listFiles(w http.ResponseWriter, r *http.Request) error {
 		known = &listing{states, append(body, '\n')}
 		h.output.listed.Store(known)
 	}
-	writeBody(w, http.StatusOK, jsonType, known.body)
+	writeBody(w, http.StatusOK, known.body)
 	return nil
 }

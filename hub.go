@@ -230,3 +230,9 @@ func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
+
+// givenUp reports whether err only says that the request has been given up, by its client or by the lab.
+func givenUp(r *http.Request, err error) bool {
+	ended := r.Context().Err()
+	return ended != nil && (errors.Is(err, ended) || errors.Is(err, context.Cause(r.Context())))
+}

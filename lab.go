@@ -215,7 +215,7 @@ func (l *lab) checkKey(r *http.Request) error {
 	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		return nil
 	}
-	return unauthorized("lab_key_required", "The lab of this hub wants its key (AUTHHUB_LAB_KEY) as Authorization: Bearer KEY.")
+	return fail(http.StatusUnauthorized, "lab_key_required", "The lab of this hub wants its key (AUTHHUB_LAB_KEY) as Authorization: Bearer KEY.")
 }
 
 // bench returns the bench of a namespace, which is made where there is none yet, or the root's for "".

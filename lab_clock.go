@@ -82,7 +82,7 @@ func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
 }
 
 // change does as in says, or nothing. Of several at once each takes effect.
-func (c *labClock) change(in *form) error {
+func (c *labClock) change(in *question) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	old, real := *c.setting.Load(), c.real()
@@ -98,7 +98,7 @@ func (c *labClock) change(in *form) error {
 		now = at
 	}
 	now = now.Add(advance)
-	if len(in.faults) == 0 && !canTell(now) {
+	if len(in.Faults) == 0 && !canTell(now) {
 		in.fault(map[bool]string{true: "at", false: "advance"}[in.has("at")], "leads out of the years 1970 to 2199")
 	}
 	if err := in.err(); err != nil {

@@ -64,20 +64,20 @@ func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
 	return e.writeUnmet(w, found)
 }
 
-func (b *bench) readExpectation(in *form) (*expectation, error) {
+func (b *bench) readExpectation(in *question) (*expectation, error) {
 	e := &expectation{filter: b.readFilter(in), within: in.span("within", time.Millisecond, maxExpectWait), most: noLimit}
 	if e.within == 0 {
 		e.within = usualWait
 	}
 	e.Within = spell(e.within)
-	count := &form{members: in.object("count")}
+	count := ask(in.object("count"))
 	if !in.has("count") {
-		count.members = map[string]any{"at_least": 1}
+		count.Members = map[string]any{"at_least": 1}
 	}
-	if len(count.members) != 1 {
+	if len(count.Members) != 1 {
 		in.fault("count", "must have exactly one of exactly, at_least, at_most")
 	}
-	for name := range count.members {
+	for name := range count.Members {
 		n := 1
 		if in.has("count") {
 			n = count.whole(name, 0, maxRequests, 0)
@@ -150,16 +150,18 @@ func (l *requestLog) check(e *expectation, last bool) (*outcome, <-chan struct{}
 func (e *expectation) writeUnmet(w http.ResponseWriter, o *outcome) error {
 	unmet := fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %d.", e.spell(), len(o.requests)))
 	body, err := json.Marshal(struct {
-		*problem
+		*httpError
 		Expected *expectation  `json:"expected"`
 		Found    int           `json:"found"`
 		Requests []requestView `json:"requests"`
 		Nearest  []miss        `json:"nearest"`
-	}{unmet.problem(), e, len(o.requests), o.requests, o.nearest})
-	if err == nil {
-		writeBody(w, unmet.Status, problemType, append(body, '\n'))
+	}{unmet, e, len(o.requests), o.requests, o.nearest})
+	if err != nil {
+		return err
 	}
-	return err
+	w.Header()["Content-Type"] = []string{"application/problem+json"}
+	writeBody(w, unmet.Status, append(body, '\n'))
+	return nil
 }
 
 // spell says the count for people.

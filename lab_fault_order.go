@@ -37,7 +37,7 @@ type faultOrder struct {
 var faultNames = []string{"operation", "session", "skip", "times", "delay", "hold", "within", "status", "headers", "body", "drop", "truncate", "malformed"}
 
 // readFault reads an order. What can't be combined is a fault of the order.
-func readFault(in *form) *fault {
+func readFault(in *question) *fault {
 	f := &fault{gone: make(chan struct{})}
 	f.Operation = in.oneOf("operation", append([]string{"*"}, operations...)...)
 	if !in.has("operation") {
@@ -65,7 +65,7 @@ func readFault(in *form) *fault {
 }
 
 // readOutcome reads what the requests come to in the end.
-func (f *fault) readOutcome(in *form) {
+func (f *fault) readOutcome(in *question) {
 	f.Status = in.whole("status", 200, 599, 0)
 	if in.has("drop") {
 		f.Drop = in.oneOf("drop", "before", "after")
@@ -96,8 +96,8 @@ func (f *fault) readOutcome(in *form) {
 }
 
 // readAnswer reads headers and body, which belong to a status.
-func (f *fault) readAnswer(in *form) {
-	f.Body = in.members["body"]
+func (f *fault) readAnswer(in *question) {
+	f.Body = in.Members["body"]
 	for name, value := range in.object("headers") {
 		text, ok := value.(string)
 		if !ok || !isHeaderName(name) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
@@ -138,22 +138,20 @@ func (f *fault) writeAnswer(w http.ResponseWriter) {
 	if f.Status == http.StatusUnauthorized && w.Header()["Www-Authenticate"] == nil {
 		w.Header()["Www-Authenticate"] = []string{`Bearer realm="authhub"`} // RFC 9110 section 15.5.2: a 401 has one
 	}
-	contentType := w.Header()["Content-Type"]
 	body, isText := f.Body.(string)
+	if isText && w.Header()["Content-Type"] == nil {
+		w.Header()["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	}
 	switch {
 	case f.Body == nil && f.Status >= 400:
-		writeError(w, fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub."))
+		e := fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub.")
+		e.Header = nil // the order has said it
+		writeError(w, e)
 	case f.Body == nil:
 		w.WriteHeader(f.Status)
 	case isText:
-		if contentType == nil {
-			contentType = []string{"text/plain; charset=utf-8"}
-		}
-		writeBody(w, f.Status, contentType, []byte(body))
+		writeBody(w, f.Status, []byte(body))
 	default:
-		if contentType == nil {
-			contentType = jsonType
-		}
-		writeBody(w, f.Status, contentType, quote(f.Body))
+		writeBody(w, f.Status, quote(f.Body))
 	}
 }

@@ -153,7 +153,7 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 		return true
 	case e.Malformed:
 		answer.injected = true
-		writeBody(answer, http.StatusOK, jsonType, []byte(`{"access_token":"eyJ`))
+		writeBody(answer, http.StatusOK, []byte(`{"access_token":"eyJ`))
 		return true
 	case e.Drop == "after":
 		answer.hide = true

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,48 +16,35 @@ import (
 	"authhub/internal/phase2"
 )
 
-// readStrict reads a JSON body that may have these members and no others. What is wrong with it is noted in the form:
-// whoever has read the members asks it for err.
-func readStrict(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names ...string) (*form, error) {
-	body, err := readBody(w, r, maxBody)
+// question is what a lab request says: members by name, and the faults found on reading them.
+type question struct{ form }
+
+// ask returns a question with these members.
+func ask(members map[string]any) *question { return &question{form{Members: members}} }
+
+// readStrict reads a JSON body that may have these members and no others. What is wrong with it is noted as a fault:
+// after it has read the members the caller asks for Err.
+func readStrict(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names ...string) (*question, error) {
+	body, err := readJSON(w, r, mayBeEmpty)
 	if err != nil {
 		return nil, err
 	}
-	in := new(form)
-	if !mayBeEmpty || len(body) > 0 {
-		if err := checkJSON(r); err != nil {
-			return nil, err
-		}
-		if in.members, err = parseObject(body); err != nil {
-			return nil, err
-		}
-	}
+	in := &question{*body}
 	in.only(names...)
 	return in, nil
 }
 
-// checkJSON returns a 415 if the body says that it is something else than JSON, or JSON in a content coding.
-func checkJSON(r *http.Request) error {
-	if err := checkCoding(r); err != nil || r.Header["Content-Type"] == nil {
-		return err
-	}
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
-		return fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
-	}
-	return nil
-}
-
 // readQuery reads the query like a body. The members named in numbers are numbers, the others text.
-func readQuery(r *http.Request, numbers []string, names ...string) (*form, error) {
+func readQuery(r *http.Request, numbers []string, names ...string) (*question, error) {
 	query, err := parseQuery(r)
 	if err != nil {
 		return nil, err
 	}
-	in := &form{members: make(map[string]any)}
+	in := ask(make(map[string]any))
 	for name, values := range query {
-		in.members[name] = values[0]
+		in.Members[name] = values[0]
 		if slices.Contains(numbers, name) {
-			in.members[name] = json.Number(values[0])
+			in.Members[name] = json.Number(values[0])
 		}
 		if len(values) > 1 {
 			in.fault(name, "is given more than once")
@@ -87,8 +73,8 @@ func refuseQuery(r *http.Request) error {
 }
 
 // only notes the members that are not of these names.
-func (f *form) only(names ...string) {
-	for _, name := range slices.Sorted(maps.Keys(f.members)) {
+func (f *question) only(names ...string) {
+	for _, name := range slices.Sorted(maps.Keys(f.Members)) {
 		if !slices.Contains(names, name) {
 			f.fault(name, "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
@@ -96,20 +82,20 @@ func (f *form) only(names ...string) {
 }
 
 // adopt takes over the faults of a part of the body.
-func (f *form) adopt(part string, inner *form) {
-	for _, fault := range inner.faults {
+func (f *question) adopt(part string, inner *question) {
+	for _, fault := range inner.Faults {
 		f.fault(part+"."+fault.Field, fault.Detail)
 	}
 }
 
-func (f *form) has(name string) bool { return f.members[name] != nil }
+func (f *question) has(name string) bool { return f.Members[name] != nil }
 
 // oneOf returns a member that must be one of these; absent is the first.
-func (f *form) oneOf(name string, choices ...string) string {
+func (f *question) oneOf(name string, choices ...string) string {
 	if !f.has(name) {
 		return choices[0]
 	}
-	given, ok := f.members[name].(string)
+	given, ok := f.Members[name].(string)
 	if !ok || !slices.Contains(choices, given) {
 		f.fault(name, "must be one of "+strings.Join(choices, ", "))
 		return choices[0]
@@ -118,11 +104,11 @@ func (f *form) oneOf(name string, choices ...string) string {
 }
 
 // truth returns a member that must be true or false.
-func (f *form) truth(name string, absent bool) bool {
+func (f *question) truth(name string, absent bool) bool {
 	if !f.has(name) {
 		return absent
 	}
-	value, ok := f.members[name].(bool)
+	value, ok := f.Members[name].(bool)
 	if !ok {
 		f.fault(name, "must be true or false")
 	}
@@ -130,11 +116,11 @@ func (f *form) truth(name string, absent bool) bool {
 }
 
 // whole returns a member that must be a whole number from least to most.
-func (f *form) whole(name string, least, most, absent int) int {
+func (f *question) whole(name string, least, most, absent int) int {
 	if !f.has(name) {
 		return absent
 	}
-	literal, _ := f.members[name].(json.Number)
+	literal, _ := f.Members[name].(json.Number)
 	n, err := strconv.Atoi(literal.String())
 	if err != nil || n < least || n > most {
 		f.fault(name, fmt.Sprintf("must be a whole number from %d to %d", least, most))
@@ -144,11 +130,11 @@ func (f *form) whole(name string, least, most, absent int) int {
 }
 
 // span returns a member that must be a duration, not zero and from least to most. Absent is 0.
-func (f *form) span(name string, least, most time.Duration) time.Duration {
+func (f *question) span(name string, least, most time.Duration) time.Duration {
 	if !f.has(name) {
 		return 0
 	}
-	given, _ := f.members[name].(string)
+	given, _ := f.Members[name].(string)
 	d, err := time.ParseDuration(given)
 	switch {
 	case err != nil || d == 0:
@@ -162,11 +148,11 @@ func (f *form) span(name string, least, most time.Duration) time.Duration {
 }
 
 // moment returns a member that must be a time. Absent is the zero time.
-func (f *form) moment(name string) time.Time {
+func (f *question) moment(name string) time.Time {
 	if !f.has(name) {
 		return time.Time{}
 	}
-	given, _ := f.members[name].(string)
+	given, _ := f.Members[name].(string)
 	t, err := time.Parse(time.RFC3339, given)
 	if err != nil {
 		f.fault(name, `must be a time such as "2026-01-01T00:00:00Z"`)
@@ -175,11 +161,11 @@ func (f *form) moment(name string) time.Time {
 }
 
 // object returns a member that must be an object. Absent is nil.
-func (f *form) object(name string) map[string]any {
+func (f *question) object(name string) map[string]any {
 	if !f.has(name) {
 		return nil
 	}
-	members, ok := f.members[name].(map[string]any)
+	members, ok := f.Members[name].(map[string]any)
 	if !ok {
 		f.fault(name, "must be an object")
 	}

@@ -186,7 +186,7 @@ type filter struct {
 var filterNames = []string{"operation", "session", "user", "status", "after"}
 
 // readFilter reads a filter. A user may be given by name or id.
-func (b *bench) readFilter(in *form) filter {
+func (b *bench) readFilter(in *question) filter {
 	f := filter{Session: in.text("session"), User: in.text("user"), Status: in.whole("status", 100, 599, 0), After: in.whole("after", 0, 1<<53, 0)}
 	if in.has("operation") {
 		f.Operation = in.oneOf("operation", operations...)

@@ -12,10 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -159,9 +156,10 @@ func (b *bench) putSnapshot(w http.ResponseWriter, r *http.Request) error {
 // decodeStrict reads one JSON value and nothing else, without unknown members, into v.
 func decodeStrict(body []byte, v any) error {
 	if !utf8.Valid(body) {
-		return malformed("The body is not valid UTF-8.")
+		return unreadable("The body is not valid UTF-8.")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(v)
 	var wrongType *json.UnmarshalTypeError
@@ -169,69 +167,33 @@ func decodeStrict(body []byte, v any) error {
 	switch {
 	case err == nil:
 		if _, err := decoder.Token(); err != io.EOF {
-			return malformed("Something follows the JSON object.")
+			return unreadable("Something follows the JSON object.")
 		}
 		return nil
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return invalid(fieldError{wrongType.Field, "must not be " + wrongType.Value})
+		return invalid(wrongType.Field, "must not be "+wrongType.Value)
 	case errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || wrongType != nil:
-		return malformed("The body is not a JSON object.")
+		return unreadable("The body is not a JSON object.")
 	}
-	if strings.HasPrefix(err.Error(), "json: unknown field ") { // which it names without its path
-		var value any
-		json.Unmarshal(body, &value) // it could be read above
-		return invalid(fieldError{strings.TrimPrefix(unknownMember(value, reflect.TypeOf(v)), "."), "is unknown here"})
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // encoding/json has no type for this error
+		return invalid(strings.Trim(name, `"`), "is unknown here")
 	}
-	return invalid(fieldError{"snapshot", "has a value of the wrong form: " + err.Error()})
+	return invalid("snapshot", "has a value of the wrong form: "+err.Error())
 }
 
-// unknownMember returns the path, with a dot before each part, of a member of value that a t has no field for; "" for none.
-func unknownMember(value any, t reflect.Type) string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch value := value.(type) {
-	case []any:
-		if t.Kind() != reflect.Slice { // of the wrong form besides
-			return ""
-		}
-		for i, one := range value {
-			if path := unknownMember(one, t.Elem()); path != "" {
-				return fmt.Sprintf(".%d%s", i, path)
-			}
-		}
-	case map[string]any:
-		if t.Kind() != reflect.Struct { // its members are anybody's
-			return ""
-		}
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			field, ok := t.FieldByNameFunc(func(field string) bool {
-				f, _ := t.FieldByName(field)
-				tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-				return strings.EqualFold(tag, name)
-			})
-			if !ok {
-				return "." + name
-			}
-			if path := unknownMember(value[name], field.Type); path != "" {
-				return "." + name + path
-			}
-		}
-	}
-	return ""
-}
+func unreadable(detail string) error { return fail(http.StatusBadRequest, "malformed_body", detail) }
 
 // state checks everything that a snapshot says. It changes nothing.
 func (s *snapshot) state(b *bench) (*state, error) {
-	in := new(form)
+	in := new(question)
 	checked := &state{users: s.Users, sessions: s.Sessions}
 	if s.Version != snapshotVersion {
 		in.fault("version", fmt.Sprintf("must be %d", snapshotVersion))
 	}
 	checked.clock = s.Time.setting(b.clock.real(), in)
-	policy := &form{members: map[string]any{"reuse": s.Policy.Reuse}}
+	policy := ask(map[string]any{"reuse": s.Policy.Reuse})
 	if s.Policy.Grace != "" {
-		policy.members["grace"] = s.Policy.Grace
+		policy.Members["grace"] = s.Policy.Grace
 	}
 	checked.policy = readPolicy(policy)
 	in.adopt("policy", policy)
@@ -239,11 +201,11 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		in.fault("faults", fmt.Sprintf("must be at most %d", maxFaults))
 	}
 	for i, order := range s.Faults {
-		members, err := parseObject(order)
-		if err != nil {
+		var members map[string]any
+		if decodeStrict(order, &members) != nil || members == nil {
 			in.fault(fmt.Sprintf("faults.%d", i), "must be an object")
 		}
-		f := &form{members: members}
+		f := ask(members)
 		f.only(faultNames...)
 		checked.faults = append(checked.faults, readFault(f))
 		in.adopt(fmt.Sprintf("faults.%d", i), f)
@@ -258,7 +220,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	return checked, in.err()
 }
 
-func (t snapshotTime) setting(real time.Time, in *form) clockSetting {
+func (t snapshotTime) setting(real time.Time, in *question) clockSetting {
 	if t.FrozenAt != nil {
 		if !canTell(*t.FrozenAt) || t.OffsetMS != 0 {
 			in.fault("time.frozen_at", "must be in the years 1970 to 2199, and alone")
@@ -273,7 +235,7 @@ func (t snapshotTime) setting(real time.Time, in *form) clockSetting {
 }
 
 // checkUsers holds users and sessions against the rules of the store, so that it can take them as they are.
-func (s *snapshot) checkUsers(seeds []*user, in *form) {
+func (s *snapshot) checkUsers(seeds []*user, in *question) {
 	if len(s.Users)+len(seeds) > maxUsers {
 		in.fault("users", fmt.Sprintf("must be at most %d", maxUsers))
 	}

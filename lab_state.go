@@ -28,7 +28,7 @@ func (p reusePolicy) view() policyView {
 const maxGrace = 24 * time.Hour
 
 // readPolicy reads a policy. A grace of no time at all would be strict.
-func readPolicy(in *form) reusePolicy {
+func readPolicy(in *question) reusePolicy {
 	p := reusePolicy{grace: in.span("grace", time.Millisecond, maxGrace)}
 	reuse := in.oneOf("reuse", "strict", "grace", "allow")
 	p.allow = reuse == "allow"

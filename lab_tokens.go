@@ -80,7 +80,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // userOf returns the user whom a body names, by name or id.
-func (h *Hub) userOf(in *form) *user {
+func (h *Hub) userOf(in *question) *user {
 	given := in.text("user")
 	if u := h.store.userNamed(given); u != nil {
 		return u

@@ -48,7 +48,7 @@ type runRecord struct {
 	Source     *phase2.Source         `json:"source"`
 	Screening  *phase2.Screening      `json:"screening"`
 	Files      [resultFiles]fileEntry `json:"phase2_files"`
-	Error      *problem               `json:"error"`
+	Error      *httpError             `json:"error"`
 }
 
 // record returns the record of r as of now.
@@ -65,7 +65,7 @@ func (h *Hub) record(r *run) runRecord {
 	case r.finished.IsZero():
 		until = h.now()
 	case r.err != nil:
-		rec.Status, rec.Error = "failed", runError(r.err).problem()
+		rec.Status, rec.Error = "failed", runError(r.err)
 	default:
 		rec.Status, rec.Progress = "succeeded", 1
 	}
@@ -178,7 +178,7 @@ func readParameters(query url.Values) (phase2.Parameters, error) {
 	limit("high", &p.High)
 	span("interval", &p.Interval)
 	span("max_gap", &p.MaxGap)
-	if len(f.faults) == 0 {
+	if len(f.Faults) == 0 {
 		p.Check(f.fault)
 	}
 	return p, f.err()
@@ -243,7 +243,7 @@ func versionOf(path string) string {
 // equals the input of another run.
 func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) {
 	if r.ContentLength > maxUpload {
-		return input{}, tooLarge(maxUpload)
+		return input{}, bodyError(&http.MaxBytesError{Limit: maxUpload})
 	}
 	if h.runs.uploads.Add(1) > maxUploads {
 		h.runs.uploads.Add(-1)

@@ -21,7 +21,6 @@ import (
 
 // The ways in which a token can be refused without asking the store.
 var (
-	errTokenMissing   = errors.New("no bearer token")
 	errTokenMalformed = errors.New("the token is not one of this hub's: its form or its signature is wrong")
 	errTokenNotYet    = errors.New("the token is not valid yet (nbf)")
 	errTokenExpired   = errors.New("the token has expired")
