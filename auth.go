@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
-	in, err := readForm(w, r, false)
+	in, err := reply.ReadForm(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -39,47 +41,47 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readRegistration checks what a new user says of itself.
-func readRegistration(in *form) (*user, string, error) {
-	u := &user{Username: in.text("username"), Email: in.text("email"), Name: in.text("name"), Role: "user"}
+func readRegistration(in *reply.Form) (*user, string, error) {
+	u := &user{Username: in.Text("username"), Email: in.Text("email"), Name: in.Text("name"), Role: "user"}
 	nameField := "username"
 	if u.Username == "" && u.Email != "" {
 		u.Username, nameField = u.Email, "email"
 	}
 	switch {
 	case u.Username == "" && len(in.Faults) == 0:
-		in.fault("username", "is required (or an email)")
+		in.Fault("username", "is required (or an email)")
 	case !isUsername(u.Username):
-		in.fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
+		in.Fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
 	}
 	if u.Email != "" && !isEmail(u.Email) {
-		in.fault("email", "must be an e-mail address")
+		in.Fault("email", "must be an e-mail address")
 	}
 	if len(u.Name) > 256 {
-		in.fault("name", "must be at most 256 bytes")
+		in.Fault("name", "must be at most 256 bytes")
 	}
-	password := in.text("password")
+	password := in.Text("password")
 	if n := len(password); n < 8 || n > 256 {
-		in.fault("password", "must be 8 to 256 bytes")
+		in.Fault("password", "must be 8 to 256 bytes")
 	}
-	return u, password, in.err()
+	return u, password, in.Err()
 }
 
 func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
-	in, err := readForm(w, r, false)
+	in, err := reply.ReadForm(w, r, false)
 	if err != nil {
 		return err
 	}
 
-	name, email, password := in.text("username"), in.text("email"), in.text("password")
+	name, email, password := in.Text("username"), in.Text("email"), in.Text("password")
 	if name == "" && email == "" {
-		in.fault("username", "is required (or an email)")
+		in.Fault("username", "is required (or an email)")
 	}
 	if password == "" {
-		in.fault("password", "is required")
+		in.Fault("password", "is required")
 	}
-	access := in.lifetime("expires_in", h.settings.accessTTL)
-	refresh := in.lifetime("refresh_expires_in", h.settings.refreshTTL)
-	if err := in.err(); err != nil {
+	access := in.Lifetime("expires_in", h.settings.accessTTL)
+	refresh := in.Lifetime("refresh_expires_in", h.settings.refreshTTL)
+	if err := in.Err(); err != nil {
 		return err
 	}
 
@@ -120,7 +122,7 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*user, err
 	case err != nil:
 		return nil, err
 	case !right:
-		return nil, fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
+		return nil, reply.Fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
 	case u.Disabled:
 		return nil, errDisabled
 	}
@@ -133,7 +135,7 @@ func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	writeBody(w, http.StatusOK, u.public)
+	reply.WriteBody(w, http.StatusOK, u.public)
 	return nil
 }
 
@@ -163,35 +165,35 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 // refreshTokenOf returns the token of the body or, where there is none, of the Authorization header: clients that
 // add their access token to every request still mean the one in the body.
 func refreshTokenOf(w http.ResponseWriter, r *http.Request) (string, error) {
-	in, err := readForm(w, r, true)
+	in, err := reply.ReadForm(w, r, true)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range []string{"refresh_token", "refreshToken"} {
-		token := in.text(name)
-		if err := in.err(); err != nil {
+		token := in.Text(name)
+		if err := in.Err(); err != nil {
 			return "", err
 		}
 		if token != "" {
 			return token, nil
 		}
 	}
-	return bearer(r)
+	return reply.Bearer(r)
 }
 
 func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
-	token, err := bearer(r)
+	token, err := reply.Bearer(r)
 	if err != nil {
 		return err
 	}
-	query, err := parseQuery(r)
+	query, err := reply.ParseQuery(r)
 	if err != nil {
 		return err
 	}
 	all := false
 	if given := query.Get("all"); given != "" {
 		if all, err = strconv.ParseBool(given); err != nil {
-			return invalid("all", "must be true or false")
+			return reply.Invalid("all", "must be true or false")
 		}
 	}
 
@@ -209,7 +211,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 
 // authenticate returns the session and user of the request's access token.
 func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
-	token, err := bearer(r)
+	token, err := reply.Bearer(r)
 	if err != nil {
 		return session{}, nil, err
 	}
@@ -267,6 +269,6 @@ func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *use
 	b = appendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
 	b = appendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
 	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.record(), []byte("\n"))...)
-	writeBody(w, status, append(b, "}\n"...))
+	reply.WriteBody(w, status, append(b, "}\n"...))
 	return nil
 }

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // keptFile is what is remembered of one file.
@@ -144,7 +146,7 @@ func serveFile(file resultFile) route {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
 		c, open, err := h.output.read(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			e := fail(http.StatusNotFound, "file_unavailable", file.name()+" is not available. "+hint)
+			e := reply.Fail(http.StatusNotFound, "file_unavailable", file.name()+" is not available. "+hint)
 			e.Hint = hint
 			return e
 		}
@@ -205,6 +207,7 @@ func wantsWhole(r *http.Request) bool {
 }
 
 var (
+	jsonType     = []string{"application/json"}
 	revalidate   = []string{"no-cache"}
 	gzipCoding   = []string{"gzip"}
 	acceptRanges = []string{"bytes"}
@@ -253,7 +256,7 @@ func (w *patientWriter) WriteHeader(status int) {
 func (w *patientWriter) refuse(status int, code, detail string) {
 	w.refused = true
 	w.Header().Del("Content-Encoding")
-	writeError(w.ResponseWriter, fail(status, code, detail))
+	reply.Write(w.ResponseWriter, reply.Fail(status, code, detail))
 }
 
 func (w *patientWriter) Write(b []byte) (int, error) {

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // edge wraps the handler of a process.
@@ -59,7 +61,7 @@ func (e *edge) serve(w http.ResponseWriter, r *http.Request) {
 	defer e.recover(w, r)
 	setSecurityHeaders(w.Header())
 	if err := e.admit(w.Header(), r); err != nil {
-		writeError(w, err)
+		reply.Write(w, err)
 		return
 	}
 	if r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != "" {
@@ -81,7 +83,7 @@ func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
 	if e.log != nil {
 		e.log.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
-	writeError(w, fmt.Errorf("panic: %v", cause))
+	reply.Write(w, fmt.Errorf("panic: %v", cause))
 }
 
 // The values are shared by all answers and never written to.
@@ -107,7 +109,7 @@ func setSecurityHeaders(h http.Header) {
 // that asks where it may read it.
 func (e *edge) admit(answer http.Header, r *http.Request) error {
 	if e.loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
-		return fail(http.StatusForbidden, "forbidden_host",
+		return reply.Fail(http.StatusForbidden, "forbidden_host",
 			"This hub answers to loopback hosts and its base URL only; see -base-url.")
 	}
 	answer["Vary"] = varyOrigin
@@ -119,7 +121,7 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 	}
 	preflight := r.Method == http.MethodOptions && origin != ""
 	if preflight || e.crossOrigin.Check(r) != nil {
-		return fail(http.StatusForbidden, "forbidden_origin",
+		return reply.Fail(http.StatusForbidden, "forbidden_origin",
 			"A page of another origin may not do this; start the hub with -cors ORIGIN to let it.")
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authhub/internal/reply"
 )
 
 func TestUnknownPathsAndMethods(t *testing.T) {
@@ -202,7 +204,7 @@ func TestAPanicIsA500(t *testing.T) {
 	w := httptest.NewRecorder()
 	edge.ServeHTTP(w, r)
 
-	var body httpError
+	var body reply.Error
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code != 500 || body.Code != "internal" || strings.Contains(w.Body.String(), "defect") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"authhub/internal/disk"
+	"authhub/internal/reply"
 )
 
 // resultFile is one of the three files, in the order of the listing.
@@ -401,6 +402,6 @@ func (h *Hub) listFiles(w http.ResponseWriter, r *http.Request) error {
 		known = &listing{states, append(body, '\n')}
 		h.output.listed.Store(known)
 	}
-	writeBody(w, http.StatusOK, known.body)
+	reply.WriteBody(w, http.StatusOK, known.body)
 	return nil
 }

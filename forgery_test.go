@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 var b64 = base64.RawURLEncoding.EncodeToString
@@ -212,7 +214,7 @@ func TestForgeries(t *testing.T) {
 				h.me(token).want(401, "token_malformed")
 				h.post(logoutPath, nil, bearerOf(token)...).want(401, "token_malformed")
 				h.post(refreshPath, nil, bearerOf(token)...).want(401, "token_malformed")
-				if body, _ := json.Marshal(token); len(token) < maxBody-100 && !strings.Contains(string(body), `\ufffd`) {
+				if body, _ := json.Marshal(token); len(token) < reply.MaxBody-100 && !strings.Contains(string(body), `\ufffd`) {
 					h.refreshWith(token).want(401, "token_malformed")
 				}
 				if _, err := h.signer.open(token); err != errTokenMalformed {

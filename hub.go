@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // Hub is one whole hub. All its parts are required; hubs of one process share mux, hasher and settings.
@@ -118,7 +120,7 @@ func (route) ServeHTTP(http.ResponseWriter, *http.Request) { panic("a route was 
 
 func methodNotAllowed(allow string) route {
 	return func(_ *Hub, _ http.ResponseWriter, r *http.Request) error {
-		e := fail(http.StatusMethodNotAllowed, "method_not_allowed", "This path takes "+allow+".")
+		e := reply.Fail(http.StatusMethodNotAllowed, "method_not_allowed", "This path takes "+allow+".")
 		e.Header = http.Header{"Allow": {allow}}
 		return e
 	}
@@ -150,7 +152,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, pattern := h.mux.Handler(r)
 	serve, ok := found.(route)
 	if !ok {
-		writeError(w, fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is."))
+		reply.Write(w, reply.Fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is."))
 		return
 	}
 	r.Pattern = pattern
@@ -174,7 +176,7 @@ func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	case "store_unavailable", "disk_full":
 		h.log.Warn(e.Code, "operation", r.Pattern, "cause", err)
 	}
-	writeError(w, e)
+	reply.Write(w, e)
 }
 
 // renewWriteDeadline gives an answer the whole time there is for writing one, after a wait that has used up some of it.
@@ -221,14 +223,14 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 	for i := range operations {
 		operations[i].Href = h.base + operations[i].Href
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": version(), "base_url": h.base, "operations": operations})
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": version(), "base_url": h.base, "operations": operations})
 }
 
 func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
 	if err := h.store.ready(); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	return reply.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 // givenUp reports whether err only says that the request has been given up, by its client or by the lab.

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"authhub/internal/reply"
 )
 
 const (
@@ -192,7 +194,7 @@ func splitNamespace(r *http.Request) (string, *http.Request, error) {
 	name, _, _ := strings.Cut(rest, "/")
 	raw, same := strings.CutPrefix(r.URL.RawPath, "/ns/"+name)
 	if !isNamespace(name) || r.URL.RawPath != "" && !same {
-		return "", nil, fail(http.StatusNotFound, "not_found", "A namespace is /ns/NAME with 1 to 64 of A-Z a-z 0-9 _ and - as its name.")
+		return "", nil, reply.Fail(http.StatusNotFound, "not_found", "A namespace is /ns/NAME with 1 to 64 of A-Z a-z 0-9 _ and - as its name.")
 	}
 	inner, u := new(http.Request), *r.URL
 	*inner = *r
@@ -210,12 +212,12 @@ func (l *lab) checkKey(r *http.Request) error {
 	if want == "" {
 		return nil
 	}
-	given, _ := bearer(r)
+	given, _ := reply.Bearer(r)
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want)) // of one length, so that the comparison tells nothing
 	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		return nil
 	}
-	return fail(http.StatusUnauthorized, "lab_key_required", "The lab of this hub wants its key (AUTHHUB_LAB_KEY) as Authorization: Bearer KEY.")
+	return reply.Fail(http.StatusUnauthorized, "lab_key_required", "The lab of this hub wants its key (AUTHHUB_LAB_KEY) as Authorization: Bearer KEY.")
 }
 
 // bench returns the bench of a namespace, which is made where there is none yet, or the root's for "".
@@ -238,7 +240,7 @@ func (l *lab) bench(name string) (*bench, error) {
 	case l.spaces[name] != nil:
 		return l.spaces[name], nil
 	case len(l.spaces) >= maxNamespaces:
-		return nil, fail(http.StatusInsufficientStorage, "namespace_limit",
+		return nil, reply.Fail(http.StatusInsufficientStorage, "namespace_limit",
 			"There are as many namespaces as the hub holds. DELETE /ns/NAME ends one that is done with.")
 	}
 	b, err := l.newNamespace(name)
@@ -266,9 +268,9 @@ func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	delete(l.spaces, name)
 	l.mu.Unlock()
 	if b == nil {
-		return fail(http.StatusNotFound, "not_found", "There is no namespace of this name. One exists from the first request to it.")
+		return reply.Fail(http.StatusNotFound, "not_found", "There is no namespace of this name. One exists from the first request to it.")
 	}
-	b.gone(fail(http.StatusNotFound, "not_found", "The namespace has been deleted."))
+	b.gone(reply.Fail(http.StatusNotFound, "not_found", "The namespace has been deleted."))
 	b.close()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -362,7 +364,7 @@ func (b *bench) serveLab(w http.ResponseWriter, r *http.Request) error {
 	found, pattern := b.lab.mux.Handler(r)
 	serve, ok := found.(labRoute)
 	if !ok {
-		return fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is.")
+		return reply.Fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is.")
 	}
 	_, path, _ := strings.Cut(pattern, " ")
 	if path != "" && pattern != "GET /lab/requests" { // which reads its own; without a method it is a 405

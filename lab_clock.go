@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // labClock tells the real time, an offset from it, or a time at which it stands.
@@ -78,7 +80,7 @@ func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	return writeJSON(w, http.StatusOK, b.clock.view())
+	return reply.WriteJSON(w, http.StatusOK, b.clock.view())
 }
 
 // change does as in says, or nothing. Of several at once each takes effect.
@@ -91,17 +93,17 @@ func (c *labClock) change(in *question) error {
 	advance := in.span("advance", earliestTime.Sub(latestTime), latestTime.Sub(earliestTime))
 	switch at := in.moment("at"); {
 	case !in.has("at") && !in.has("advance") && !in.has("frozen"):
-		in.fault("advance", "is missing: give advance, at or frozen")
+		in.Fault("advance", "is missing: give advance, at or frozen")
 	case in.has("at") && in.has("advance"):
-		in.fault("advance", "can't be given together with at")
+		in.Fault("advance", "can't be given together with at")
 	case in.has("at"):
 		now = at
 	}
 	now = now.Add(advance)
 	if len(in.Faults) == 0 && !canTell(now) {
-		in.fault(map[bool]string{true: "at", false: "advance"}[in.has("at")], "leads out of the years 1970 to 2199")
+		in.Fault(map[bool]string{true: "at", false: "advance"}[in.has("at")], "leads out of the years 1970 to 2199")
 	}
-	if err := in.err(); err != nil {
+	if err := in.Err(); err != nil {
 		return err
 	}
 	if frozen {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 const (
@@ -56,7 +58,7 @@ func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
 
 	b.hub.Load().renewWriteDeadline(w)
 	if found.held {
-		return writeJSON(w, http.StatusOK, struct {
+		return reply.WriteJSON(w, http.StatusOK, struct {
 			Found    int           `json:"found"`
 			Requests []requestView `json:"requests"`
 		}{len(found.requests), found.requests})
@@ -75,7 +77,7 @@ func (b *bench) readExpectation(in *question) (*expectation, error) {
 		count.Members = map[string]any{"at_least": 1}
 	}
 	if len(count.Members) != 1 {
-		in.fault("count", "must have exactly one of exactly, at_least, at_most")
+		in.Fault("count", "must have exactly one of exactly, at_least, at_most")
 	}
 	for name := range count.Members {
 		n := 1
@@ -90,12 +92,12 @@ func (b *bench) readExpectation(in *question) (*expectation, error) {
 		case "at_most":
 			e.most = n
 		default:
-			in.fault("count."+name, "is unknown here; there are exactly, at_least, at_most")
+			in.Fault("count."+name, "is unknown here; there are exactly, at_least, at_most")
 		}
 		e.Count = map[string]int{name: n}
 	}
 	in.adopt("count", count)
-	return e, in.err()
+	return e, in.Err()
 }
 
 // outcome is what an expectation came to.
@@ -148,9 +150,9 @@ func (l *requestLog) check(e *expectation, last bool) (*outcome, <-chan struct{}
 
 // writeUnmet answers 409 with what was expected and what there is instead.
 func (e *expectation) writeUnmet(w http.ResponseWriter, o *outcome) error {
-	unmet := fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %d.", e.spell(), len(o.requests)))
+	unmet := reply.Fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %d.", e.spell(), len(o.requests)))
 	body, err := json.Marshal(struct {
-		*httpError
+		*reply.Error
 		Expected *expectation  `json:"expected"`
 		Found    int           `json:"found"`
 		Requests []requestView `json:"requests"`
@@ -160,7 +162,7 @@ func (e *expectation) writeUnmet(w http.ResponseWriter, o *outcome) error {
 		return err
 	}
 	w.Header()["Content-Type"] = []string{"application/problem+json"}
-	writeBody(w, unmet.Status, append(body, '\n'))
+	reply.WriteBody(w, unmet.Status, append(body, '\n'))
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 const (
@@ -41,9 +43,9 @@ func readFault(in *question) *fault {
 	f := &fault{gone: make(chan struct{})}
 	f.Operation = in.oneOf("operation", append([]string{"*"}, operations...)...)
 	if !in.has("operation") {
-		in.fault("operation", "is missing: one of *, "+strings.Join(operations, ", "))
+		in.Fault("operation", "is missing: one of *, "+strings.Join(operations, ", "))
 	}
-	f.Session = in.text("session")
+	f.Session = in.Text("session")
 	f.Skip = in.whole("skip", 0, manyTimes, 0)
 	f.Times = in.whole("times", 0, manyTimes, 1)
 	f.delay = in.span("delay", time.Millisecond, maxFaultWait)
@@ -54,7 +56,7 @@ func readFault(in *question) *fault {
 		f.within = usualWithin
 	}
 	if in.has("within") && !in.has("hold") {
-		in.fault("within", "belongs to hold")
+		in.Fault("within", "belongs to hold")
 	}
 	for name, d := range map[*string]time.Duration{&f.Delay: f.delay, &f.Within: f.within} {
 		if d > 0 {
@@ -75,7 +77,7 @@ func (f *fault) readOutcome(in *question) {
 		f.Truncate = &n
 	}
 	if f.Malformed = in.truth("malformed", false); in.has("malformed") && !f.Malformed {
-		in.fault("malformed", "must be true, or left out")
+		in.Fault("malformed", "must be true, or left out")
 	}
 	f.readAnswer(in)
 
@@ -87,11 +89,11 @@ func (f *fault) readOutcome(in *question) {
 	}
 	switch {
 	case len(outcomes) > 1: // two answers, or one and none
-		in.fault(outcomes[1], "can't be combined with "+outcomes[0])
+		in.Fault(outcomes[1], "can't be combined with "+outcomes[0])
 	case in.has("truncate") && in.has("drop"):
-		in.fault("truncate", "can't be combined with drop, which lets nothing through")
+		in.Fault("truncate", "can't be combined with drop, which lets nothing through")
 	case len(outcomes) == 0 && !in.has("truncate") && !in.has("delay") && !in.has("hold"):
-		in.fault("status", "is missing: give at least one of delay, hold, status, drop, truncate, malformed")
+		in.Fault("status", "is missing: give at least one of delay, hold, status, drop, truncate, malformed")
 	}
 }
 
@@ -101,7 +103,7 @@ func (f *fault) readAnswer(in *question) {
 	for name, value := range in.object("headers") {
 		text, ok := value.(string)
 		if !ok || !isHeaderName(name) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-			in.fault("headers", strconv.Quote(name)+" must be a header field with a string as its value, and not one of the connection's own")
+			in.Fault("headers", strconv.Quote(name)+" must be a header field with a string as its value, and not one of the connection's own")
 			continue
 		}
 		if f.Headers == nil {
@@ -111,11 +113,11 @@ func (f *fault) readAnswer(in *question) {
 	}
 	for _, name := range []string{"headers", "body"} {
 		if in.has(name) && !in.has("status") {
-			in.fault(name, "belongs to status")
+			in.Fault(name, "belongs to status")
 		}
 	}
 	if in.has("body") && (f.Status == http.StatusNoContent || f.Status == http.StatusNotModified) {
-		in.fault("body", "can't be sent with this status")
+		in.Fault("body", "can't be sent with this status")
 	}
 }
 
@@ -144,14 +146,14 @@ func (f *fault) writeAnswer(w http.ResponseWriter) {
 	}
 	switch {
 	case f.Body == nil && f.Status >= 400:
-		e := fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub.")
+		e := reply.Fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub.")
 		e.Header = nil // the order has said it
-		writeError(w, e)
+		reply.Write(w, e)
 	case f.Body == nil:
 		w.WriteHeader(f.Status)
 	case isText:
-		writeBody(w, f.Status, []byte(body))
+		reply.WriteBody(w, f.Status, []byte(body))
 	default:
-		writeBody(w, f.Status, quote(f.Body))
+		reply.WriteBody(w, f.Status, quote(f.Body))
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 const maxFaults = 1_000
@@ -70,7 +72,7 @@ func (q *faultQueue) add(f *fault) error {
 	if len(q.faults) >= maxFaults {
 		i := slices.IndexFunc(q.faults, (*fault).spentLocked)
 		if i < 0 {
-			return fail(http.StatusInsufficientStorage, "fault_limit", "There are as many faults as the lab holds. DELETE /lab/faults takes them away.")
+			return reply.Fail(http.StatusInsufficientStorage, "fault_limit", "There are as many faults as the lab holds. DELETE /lab/faults takes them away.")
 		}
 		q.faults = slices.Delete(q.faults, i, i+1)
 	}
@@ -141,7 +143,7 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	b.hub.Load().renewWriteDeadline(answer)
 	switch {
 	case errors.Is(context.Cause(r.Context()), errReplaced):
-		writeError(answer, answerFor(errReplaced))
+		reply.Write(answer, answerFor(errReplaced))
 		return true
 	case !stays:
 		return true
@@ -153,7 +155,7 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 		return true
 	case e.Malformed:
 		answer.injected = true
-		writeBody(answer, http.StatusOK, []byte(`{"access_token":"eyJ`))
+		reply.WriteBody(answer, http.StatusOK, []byte(`{"access_token":"eyJ`))
 		return true
 	case e.Drop == "after":
 		answer.hide = true
@@ -285,7 +287,7 @@ func (b *bench) addFault(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := readFault(in)
-	if err := in.err(); err != nil {
+	if err := in.Err(); err != nil {
 		return err
 	}
 
@@ -296,11 +298,11 @@ func (b *bench) addFault(w http.ResponseWriter, r *http.Request) error {
 	b.faults.mu.Lock()
 	view := f.viewLocked()
 	b.faults.mu.Unlock()
-	return writeJSON(w, http.StatusCreated, view)
+	return reply.WriteJSON(w, http.StatusCreated, view)
 }
 
 func (b *bench) listFaults(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, map[string]any{"faults": b.faults.list()})
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"faults": b.faults.list()})
 }
 
 func (b *bench) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
@@ -311,7 +313,7 @@ func (b *bench) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 
 func (b *bench) deleteFault(w http.ResponseWriter, r *http.Request) error {
 	if !b.faults.remove(r.PathValue("id")) {
-		return fail(http.StatusNotFound, "not_found", "There is no fault of this id. GET /lab/faults lists them.")
+		return reply.Fail(http.StatusNotFound, "not_found", "There is no fault of this id. GET /lab/faults lists them.")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -14,18 +14,19 @@ import (
 	"time"
 
 	"authhub/internal/phase2"
+	"authhub/internal/reply"
 )
 
 // question is what a lab request says: members by name, and the faults found on reading them.
-type question struct{ form }
+type question struct{ reply.Form }
 
 // ask returns a question with these members.
-func ask(members map[string]any) *question { return &question{form{Members: members}} }
+func ask(members map[string]any) *question { return &question{reply.Form{Members: members}} }
 
 // readStrict reads a JSON body that may have these members and no others. What is wrong with it is noted as a fault:
 // after it has read the members the caller asks for Err.
 func readStrict(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names ...string) (*question, error) {
-	body, err := readJSON(w, r, mayBeEmpty)
+	body, err := reply.ReadJSON(w, r, mayBeEmpty)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func readStrict(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names .
 
 // readQuery reads the query like a body. The members named in numbers are numbers, the others text.
 func readQuery(r *http.Request, numbers []string, names ...string) (*question, error) {
-	query, err := parseQuery(r)
+	query, err := reply.ParseQuery(r)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func readQuery(r *http.Request, numbers []string, names ...string) (*question, e
 			in.Members[name] = json.Number(values[0])
 		}
 		if len(values) > 1 {
-			in.fault(name, "is given more than once")
+			in.Fault(name, "is given more than once")
 		}
 	}
 	in.only(names...)
@@ -60,7 +61,7 @@ func refuseMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return in.err()
+	return in.Err()
 }
 
 // refuseQuery returns a 422 for a query, where none is taken.
@@ -69,14 +70,14 @@ func refuseQuery(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return in.err()
+	return in.Err()
 }
 
 // only notes the members that are not of these names.
 func (f *question) only(names ...string) {
 	for _, name := range slices.Sorted(maps.Keys(f.Members)) {
 		if !slices.Contains(names, name) {
-			f.fault(name, "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
+			f.Fault(name, "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 }
@@ -84,7 +85,7 @@ func (f *question) only(names ...string) {
 // adopt takes over the faults of a part of the body.
 func (f *question) adopt(part string, inner *question) {
 	for _, fault := range inner.Faults {
-		f.fault(part+"."+fault.Field, fault.Detail)
+		f.Fault(part+"."+fault.Field, fault.Detail)
 	}
 }
 
@@ -97,7 +98,7 @@ func (f *question) oneOf(name string, choices ...string) string {
 	}
 	given, ok := f.Members[name].(string)
 	if !ok || !slices.Contains(choices, given) {
-		f.fault(name, "must be one of "+strings.Join(choices, ", "))
+		f.Fault(name, "must be one of "+strings.Join(choices, ", "))
 		return choices[0]
 	}
 	return given
@@ -110,7 +111,7 @@ func (f *question) truth(name string, absent bool) bool {
 	}
 	value, ok := f.Members[name].(bool)
 	if !ok {
-		f.fault(name, "must be true or false")
+		f.Fault(name, "must be true or false")
 	}
 	return value
 }
@@ -123,7 +124,7 @@ func (f *question) whole(name string, least, most, absent int) int {
 	literal, _ := f.Members[name].(json.Number)
 	n, err := strconv.Atoi(literal.String())
 	if err != nil || n < least || n > most {
-		f.fault(name, fmt.Sprintf("must be a whole number from %d to %d", least, most))
+		f.Fault(name, fmt.Sprintf("must be a whole number from %d to %d", least, most))
 		return absent
 	}
 	return n
@@ -138,10 +139,10 @@ func (f *question) span(name string, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(given)
 	switch {
 	case err != nil || d == 0:
-		f.fault(name, `must be a duration, and not zero, such as "16m", "168h" or "250ms"`)
+		f.Fault(name, `must be a duration, and not zero, such as "16m", "168h" or "250ms"`)
 		return 0
 	case d < least || d > most:
-		f.fault(name, fmt.Sprintf("must be from %s to %s", spell(least), spell(most)))
+		f.Fault(name, fmt.Sprintf("must be from %s to %s", spell(least), spell(most)))
 		return 0
 	}
 	return d
@@ -155,7 +156,7 @@ func (f *question) moment(name string) time.Time {
 	given, _ := f.Members[name].(string)
 	t, err := time.Parse(time.RFC3339, given)
 	if err != nil {
-		f.fault(name, `must be a time such as "2026-01-01T00:00:00Z"`)
+		f.Fault(name, `must be a time such as "2026-01-01T00:00:00Z"`)
 	}
 	return t
 }
@@ -167,7 +168,7 @@ func (f *question) object(name string) map[string]any {
 	}
 	members, ok := f.Members[name].(map[string]any)
 	if !ok {
-		f.fault(name, "must be an object")
+		f.Fault(name, "must be an object")
 	}
 	return members
 }

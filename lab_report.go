@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 const (
@@ -37,7 +39,7 @@ func (b *bench) showReport(w http.ResponseWriter, _ *http.Request) error {
 	findings := judge(all)
 	l.mu.Unlock()
 
-	return writeJSON(w, http.StatusOK, struct {
+	return reply.WriteJSON(w, http.StatusOK, struct {
 		Findings    []finding `json:"findings"`
 		Requests    int       `json:"requests"`
 		Overwritten int       `json:"overwritten"`

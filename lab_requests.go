@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 const maxRequests = 10_000
@@ -187,7 +189,7 @@ var filterNames = []string{"operation", "session", "user", "status", "after"}
 
 // readFilter reads a filter. A user may be given by name or id.
 func (b *bench) readFilter(in *question) filter {
-	f := filter{Session: in.text("session"), User: in.text("user"), Status: in.whole("status", 100, 599, 0), After: in.whole("after", 0, 1<<53, 0)}
+	f := filter{Session: in.Text("session"), User: in.Text("user"), Status: in.whole("status", 100, 599, 0), After: in.whole("after", 0, 1<<53, 0)}
 	if in.has("operation") {
 		f.Operation = in.oneOf("operation", operations...)
 	}
@@ -231,7 +233,7 @@ func (b *bench) listRequests(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := b.readFilter(in)
-	if err := in.err(); err != nil {
+	if err := in.Err(); err != nil {
 		return err
 	}
 
@@ -240,7 +242,7 @@ func (b *bench) listRequests(w http.ResponseWriter, r *http.Request) error {
 	matching, overwritten := f.matches(l.allLocked()), l.overwritten
 	l.mu.Unlock()
 
-	return writeJSON(w, http.StatusOK, struct {
+	return reply.WriteJSON(w, http.StatusOK, struct {
 		Requests    []requestView `json:"requests"`
 		Overwritten int           `json:"overwritten"`
 	}{matching, overwritten})

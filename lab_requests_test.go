@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 func TestRequestRecord(t *testing.T) {
@@ -140,7 +142,7 @@ func TestRecordIsARing(t *testing.T) {
 func TestBodiesReachTheHubAsTheyWere(t *testing.T) {
 	t.Parallel()
 	h := newTestLab(t)
-	large := `{"username":"demo","password":"demo-password","filler":"` + strings.Repeat("x", maxBody-100) + `"}`
+	large := `{"username":"demo","password":"demo-password","filler":"` + strings.Repeat("x", reply.MaxBody-100) + `"}`
 	h.post("/api/authentication/login", large, "Content-Type", "application/json").want(200)
 	h.post("/api/authentication/login", large+strings.Repeat(" ", 200), "Content-Type", "application/json").want(413)
 	r := httptest.NewRequest("POST", "/api/authentication/login", io.MultiReader(strings.NewReader(`{"username":`), &broken{io.ErrUnexpectedEOF}))

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"authhub/internal/reply"
 )
 
 const (
@@ -75,7 +77,7 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	if s.Files, err = h.output.snapshot(); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return reply.WriteJSON(w, http.StatusOK, s)
 }
 
 // snapshot returns the three files if all are available, else nil. Errors: a 507 when they are too large.
@@ -88,7 +90,7 @@ func (f *output) snapshot() (*snapshotFiles, error) {
 		size += entry.SizeBytes
 	}
 	if size > maxSnapshotFiles {
-		return nil, fail(http.StatusInsufficientStorage, "snapshot_too_large",
+		return nil, reply.Fail(http.StatusInsufficientStorage, "snapshot_too_large",
 			fmt.Sprintf("The three files have more than %d bytes, which is too much for a snapshot.", maxSnapshotFiles))
 	}
 	f.publishing.Lock() // so that all three are of one run
@@ -126,11 +128,8 @@ func (s *state) publish(f *output) error {
 }
 
 func (b *bench) putSnapshot(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r, maxSnapshot)
+	body, err := reply.ReadRawJSON(w, r, maxSnapshot)
 	if err != nil {
-		return err
-	}
-	if err := checkJSON(r); err != nil {
 		return err
 	}
 
@@ -171,24 +170,26 @@ func decodeStrict(body []byte, v any) error {
 		}
 		return nil
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return invalid(wrongType.Field, "must not be "+wrongType.Value)
+		return reply.Invalid(wrongType.Field, "must not be "+wrongType.Value)
 	case errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || wrongType != nil:
 		return unreadable("The body is not a JSON object.")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // encoding/json has no type for this error
-		return invalid(strings.Trim(name, `"`), "is unknown here")
+		return reply.Invalid(strings.Trim(name, `"`), "is unknown here")
 	}
-	return invalid("snapshot", "has a value of the wrong form: "+err.Error())
+	return reply.Invalid("snapshot", "has a value of the wrong form: "+err.Error())
 }
 
-func unreadable(detail string) error { return fail(http.StatusBadRequest, "malformed_body", detail) }
+func unreadable(detail string) error {
+	return reply.Fail(http.StatusBadRequest, "malformed_body", detail)
+}
 
 // state checks everything that a snapshot says. It changes nothing.
 func (s *snapshot) state(b *bench) (*state, error) {
 	in := new(question)
 	checked := &state{users: s.Users, sessions: s.Sessions}
 	if s.Version != snapshotVersion {
-		in.fault("version", fmt.Sprintf("must be %d", snapshotVersion))
+		in.Fault("version", fmt.Sprintf("must be %d", snapshotVersion))
 	}
 	checked.clock = s.Time.setting(b.clock.real(), in)
 	policy := ask(map[string]any{"reuse": s.Policy.Reuse})
@@ -198,12 +199,12 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	checked.policy = readPolicy(policy)
 	in.adopt("policy", policy)
 	if len(s.Faults) > maxFaults {
-		in.fault("faults", fmt.Sprintf("must be at most %d", maxFaults))
+		in.Fault("faults", fmt.Sprintf("must be at most %d", maxFaults))
 	}
 	for i, order := range s.Faults {
 		var members map[string]any
 		if decodeStrict(order, &members) != nil || members == nil {
-			in.fault(fmt.Sprintf("faults.%d", i), "must be an object")
+			in.Fault(fmt.Sprintf("faults.%d", i), "must be an object")
 		}
 		f := ask(members)
 		f.only(faultNames...)
@@ -214,22 +215,22 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	if s.Files != nil {
 		checked.modified, checked.files = s.Files.Modified, &[resultFiles][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
 		if !canTell(s.Files.Modified) {
-			in.fault("files.modified", "must be in the years 1970 to 2199")
+			in.Fault("files.modified", "must be in the years 1970 to 2199")
 		}
 	}
-	return checked, in.err()
+	return checked, in.Err()
 }
 
 func (t snapshotTime) setting(real time.Time, in *question) clockSetting {
 	if t.FrozenAt != nil {
 		if !canTell(*t.FrozenAt) || t.OffsetMS != 0 {
-			in.fault("time.frozen_at", "must be in the years 1970 to 2199, and alone")
+			in.Fault("time.frozen_at", "must be in the years 1970 to 2199, and alone")
 		}
 		return clockSetting{frozen: true, at: *t.FrozenAt}
 	}
 	offset := time.Duration(t.OffsetMS) * time.Millisecond
 	if offset.Milliseconds() != t.OffsetMS || !canTell(real.Add(offset)) {
-		in.fault("time.offset_ms", "leads out of the years 1970 to 2199")
+		in.Fault("time.offset_ms", "leads out of the years 1970 to 2199")
 	}
 	return clockSetting{offset: offset}
 }
@@ -237,12 +238,12 @@ func (t snapshotTime) setting(real time.Time, in *question) clockSetting {
 // checkUsers holds users and sessions against the rules of the store, so that it can take them as they are.
 func (s *snapshot) checkUsers(seeds []*user, in *question) {
 	if len(s.Users)+len(seeds) > maxUsers {
-		in.fault("users", fmt.Sprintf("must be at most %d", maxUsers))
+		in.Fault("users", fmt.Sprintf("must be at most %d", maxUsers))
 	}
 	probe, _ := newStore(seeds)
 	for i := range s.Users {
 		if err := s.Users[i].check(probe); err != nil {
-			in.fault(fmt.Sprintf("users.%d", i), err.Error())
+			in.Fault(fmt.Sprintf("users.%d", i), err.Error())
 		}
 	}
 	ids := make(map[string]bool, len(s.Sessions))
@@ -250,9 +251,9 @@ func (s *snapshot) checkUsers(seeds []*user, in *question) {
 	for i, one := range s.Sessions {
 		of[one.User]++
 		if err := one.check(); err != nil {
-			in.fault(fmt.Sprintf("sessions.%d", i), err.Error())
+			in.Fault(fmt.Sprintf("sessions.%d", i), err.Error())
 		} else if probe.users[one.User] == nil || of[one.User] > maxSessionsPerUser || ids[one.ID] {
-			in.fault(fmt.Sprintf("sessions.%d", i), "must have an id of its own and be of a user of users or of the seeds, who has no more than the most sessions")
+			in.Fault(fmt.Sprintf("sessions.%d", i), "must have an id of its own and be of a user of users or of the seeds, who has no more than the most sessions")
 		}
 		ids[one.ID] = true
 	}

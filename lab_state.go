@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // policyView is a refresh policy as clients see and set it.
@@ -34,11 +36,11 @@ func readPolicy(in *question) reusePolicy {
 	p.allow = reuse == "allow"
 	switch {
 	case !in.has("reuse"):
-		in.fault("reuse", "is missing: one of strict, grace, allow")
+		in.Fault("reuse", "is missing: one of strict, grace, allow")
 	case reuse == "grace" && !in.has("grace"):
-		in.fault("grace", `is missing: a duration such as "10s"`)
+		in.Fault("grace", `is missing: a duration such as "10s"`)
 	case reuse != "grace" && in.has("grace"):
-		in.fault("grace", `belongs to "reuse":"grace"`)
+		in.Fault("grace", `belongs to "reuse":"grace"`)
 	}
 	return p
 }
@@ -49,12 +51,12 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := readPolicy(in)
-	if err := in.err(); err != nil {
+	if err := in.Err(); err != nil {
 		return err
 	}
 
 	b.policy.Store(&p)
-	return writeJSON(w, http.StatusOK, p.view())
+	return reply.WriteJSON(w, http.StatusOK, p.view())
 }
 
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
@@ -65,7 +67,7 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 	if b == b.lab.root {
 		counts["namespaces"] = b.lab.countNamespaces()
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return reply.WriteJSON(w, http.StatusOK, struct {
 		Namespace *string        `json:"namespace"`
 		BaseURL   string         `json:"base_url"`
 		Time      clockView      `json:"time"`
@@ -170,7 +172,7 @@ func (b *bench) liveSessions() []sessionView {
 }
 
 func (b *bench) listSessions(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, map[string]any{"sessions": b.liveSessions()})
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"sessions": b.liveSessions()})
 }
 
 func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
@@ -182,7 +184,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 	if in.oneOf("token", "access", "refresh") == "refresh" {
 		k = refreshToken
 	}
-	if err := in.err(); err != nil {
+	if err := in.Err(); err != nil {
 		return err
 	}
 
@@ -195,7 +197,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	return writeJSON(w, http.StatusOK, h.viewSession(&s))
+	return reply.WriteJSON(w, http.StatusOK, h.viewSession(&s))
 }
 
 func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
@@ -216,5 +218,5 @@ func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noSession() error {
-	return fail(http.StatusNotFound, "not_found", "There is no live session of this id. GET /lab/sessions lists them.")
+	return reply.Fail(http.StatusNotFound, "not_found", "There is no live session of this id. GET /lab/sessions lists them.")
 }

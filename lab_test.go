@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 	"weak"
+
+	"authhub/internal/reply"
 )
 
 // object is a JSON object, as tests write it.
@@ -446,7 +448,7 @@ func TestLabBodiesAreStrict(t *testing.T) {
 	h.do("PUT", "/lab/clock", "frozen=true", "Content-Type", "application/x-www-form-urlencoded").want(415, "unsupported_media_type")
 	h.do("PUT", "/lab/clock", `{"frozen":true}`, "Content-Encoding", "gzip").want(415, "unsupported_media_type")
 	h.do("PUT", "/lab/clock", `{"frozen":true}`).want(200)
-	h.do("PUT", "/lab/clock", `{"advance":"`+strings.Repeat(" ", maxBody)+`"}`, "Content-Type", "application/json").want(413, "body_too_large")
+	h.do("PUT", "/lab/clock", `{"advance":"`+strings.Repeat(" ", reply.MaxBody)+`"}`, "Content-Type", "application/json").want(413, "body_too_large")
 	h.get("/lab/requests?state=open").want(422, "invalid_field")
 	h.get("/lab/requests?status=fine").want(422, "invalid_field")
 	h.get("/lab/requests?status=200&status=401").want(422, "invalid_field")

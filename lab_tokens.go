@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // tokenAnswer is a token that was ordered.
@@ -47,7 +49,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		k = refreshToken
 	}
 	defect, overrides := in.oneOf("defect", defects...), in.object("claims")
-	if err := in.err(); err != nil {
+	if err := in.Err(); err != nil {
 		return err
 	}
 
@@ -76,18 +78,18 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	return writeJSON(w, http.StatusCreated, tokenAnswer{token, asked.String(), defect, s.ID, owner.Username, payload})
+	return reply.WriteJSON(w, http.StatusCreated, tokenAnswer{token, asked.String(), defect, s.ID, owner.Username, payload})
 }
 
 // userOf returns the user whom a body names, by name or id.
 func (h *Hub) userOf(in *question) *user {
-	given := in.text("user")
+	given := in.Text("user")
 	if u := h.store.userNamed(given); u != nil {
 		return u
 	}
 	u := h.store.userByID(given)
 	if u == nil {
-		in.fault("user", "must be the user name or the id of a user")
+		in.Fault("user", "must be the user name or the id of a user")
 	}
 	return u
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 // operations are what faults and filters may name. Whatever else a client sends is "other".
@@ -157,7 +159,7 @@ func (b *bench) identify(r *http.Request) uint64 {
 		h.WriteByte(0)
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/authentication/") && r.Body != nil {
-		body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+		body, err := io.ReadAll(io.LimitReader(r.Body, reply.MaxBody+1))
 		h.Write(body)
 		rest := io.Reader(r.Body)
 		if err != nil {
@@ -187,7 +189,7 @@ func presentedToken(w http.ResponseWriter, r *http.Request, operation string) st
 		return ""
 	case "refresh":
 		body, ok := r.Body.(*replayed)
-		if !ok || len(body.read) > maxBody {
+		if !ok || len(body.read) > reply.MaxBody {
 			return ""
 		}
 		copied := *r
@@ -195,7 +197,7 @@ func presentedToken(w http.ResponseWriter, r *http.Request, operation string) st
 		token, _ := refreshTokenOf(w, &copied)
 		return token
 	}
-	token, _ := bearer(r)
+	token, _ := reply.Bearer(r)
 	return token
 }
 
@@ -299,7 +301,7 @@ func (t *tap) WriteHeader(status int) {
 }
 
 // passHeader passes the header of an answer that is being cut. Its body comes in one piece where it has no length yet
-// (writeBody): the client has to know how much that is.
+// (reply.WriteBody): the client has to know how much that is.
 func (t *tap) passHeader(body []byte) {
 	if t.pending {
 		t.pending = false
@@ -315,7 +317,7 @@ func (t *tap) Write(b []byte) (int, error) {
 	if t.status == 0 {
 		t.status = http.StatusOK
 	}
-	if (t.keep || t.status >= 400) && len(t.kept)+len(b) <= maxBody {
+	if (t.keep || t.status >= 400) && len(t.kept)+len(b) <= reply.MaxBody {
 		t.kept = append(t.kept, b...)
 	}
 	if t.hide {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"authhub/internal/reply"
 )
 
 // description is openapi.json as it lies in the repository.
@@ -460,15 +462,15 @@ func eachObject(o any, where string, visit func(string, map[string]any)) {
 func TestDescribedPassesAnswersOn(t *testing.T) {
 	t.Parallel()
 	hub := described(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Cache-Control"] = noStore
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		w.Header()["Cache-Control"] = []string{"no-store"}
+		reply.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	}))
 	w := httptest.NewRecorder()
 	hub.ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
 	if body, _ := io.ReadAll(w.Body); string(body) != "{\"status\":\"ok\"}\n" {
 		t.Errorf("got %q", body)
 	}
-	if found := answerFaults(httptest.NewRequest("GET", "/healthz", nil), 200, http.Header{"Content-Type": jsonType}, []byte(`{}`)); len(found) != 2 {
+	if found := answerFaults(httptest.NewRequest("GET", "/healthz", nil), 200, http.Header{"Content-Type": []string{"application/json"}}, []byte(`{}`)); len(found) != 2 {
 		t.Errorf("an answer without Cache-Control and status has the faults %q", found)
 	}
 }

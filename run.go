@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"authhub/internal/phase2"
+	"authhub/internal/reply"
 )
 
 //go:generate sh -c "go run ./internal/readings > data/readings.csv"
@@ -48,7 +49,7 @@ type runRecord struct {
 	Source     *phase2.Source         `json:"source"`
 	Screening  *phase2.Screening      `json:"screening"`
 	Files      [resultFiles]fileEntry `json:"phase2_files"`
-	Error      *httpError             `json:"error"`
+	Error      *reply.Error           `json:"error"`
 }
 
 // record returns the record of r as of now.
@@ -78,18 +79,18 @@ func (h *Hub) record(r *run) runRecord {
 }
 
 // runError is the answer to a run that failed with err.
-func runError(err error) *httpError {
+func runError(err error) *reply.Error {
 	if errors.Is(err, phase2.ErrUnusable) {
-		return fail(http.StatusUnprocessableEntity, "unusable_readings", err.Error()+". The files that stand are unchanged.")
+		return reply.Fail(http.StatusUnprocessableEntity, "unusable_readings", err.Error()+". The files that stand are unchanged.")
 	}
 	if errors.Is(err, context.Canceled) {
-		return fail(http.StatusServiceUnavailable, "busy", "The hub was stopped before the run had ended.")
+		return reply.Fail(http.StatusServiceUnavailable, "busy", "The hub was stopped before the run had ended.")
 	}
 	return answerFor(err)
 }
 
 func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
-	query, err := parseQuery(r)
+	query, err := reply.ParseQuery(r)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 	if prefersAsync(r.Header) {
 		w.Header().Set("Preference-Applied", "respond-async") // RFC 7240 section 3
 		w.Header().Set("Location", h.base+"/api/run-ph-barrier-phase2")
-		return writeJSON(w, http.StatusAccepted, h.record(started))
+		return reply.WriteJSON(w, http.StatusAccepted, h.record(started))
 	}
 	select {
 	case <-started.done:
@@ -121,15 +122,15 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 	if started.err != nil {
 		return runError(started.err)
 	}
-	return writeJSON(w, http.StatusOK, h.record(started))
+	return reply.WriteJSON(w, http.StatusOK, h.record(started))
 }
 
 func (h *Hub) showRun(w http.ResponseWriter, r *http.Request) error {
 	latest := h.runs.latestRun()
 	if latest == nil {
-		return fail(http.StatusNotFound, "no_run", "There has been no run since the hub was started. "+hint)
+		return reply.Fail(http.StatusNotFound, "no_run", "There has been no run since the hub was started. "+hint)
 	}
-	return writeJSON(w, http.StatusOK, h.record(latest))
+	return reply.WriteJSON(w, http.StatusOK, h.record(latest))
 }
 
 // prefersAsync reports whether the client asks for respond-async (RFC 7240 section 4.1).
@@ -148,12 +149,12 @@ func prefersAsync(h http.Header) bool {
 // readParameters reads and checks the parameters of a run.
 func readParameters(query url.Values) (phase2.Parameters, error) {
 	p := phase2.Default()
-	f := new(form)
+	f := new(reply.Form)
 	limit := func(name string, value *int) {
 		if given := query.Get(name); query.Has(name) {
 			ph, ok := phase2.ParsePH([]byte(given))
 			if !ok {
-				f.fault(name, "must be a decimal number")
+				f.Fault(name, "must be a decimal number")
 			}
 			*value = ph
 		}
@@ -162,16 +163,16 @@ func readParameters(query url.Values) (phase2.Parameters, error) {
 		if given := query.Get(name); query.Has(name) {
 			d, err := time.ParseDuration(given)
 			if err != nil {
-				f.fault(name, "must be a duration such as 1h, 15m or 1h30m")
+				f.Fault(name, "must be a duration such as 1h, 15m or 1h30m")
 			}
 			*value = d
 		}
 	}
 	for name, values := range query { // a run with the defaults, or with one of two values, would pass for what was meant
 		if !slices.Contains([]string{"low", "high", "interval", "max_gap"}, name) {
-			f.fault(name, "is no parameter of a run; there are low, high, interval and max_gap")
+			f.Fault(name, "is no parameter of a run; there are low, high, interval and max_gap")
 		} else if len(values) > 1 {
-			f.fault(name, "is there more than once")
+			f.Fault(name, "is there more than once")
 		}
 	}
 	limit("low", &p.Low)
@@ -179,9 +180,9 @@ func readParameters(query url.Values) (phase2.Parameters, error) {
 	span("interval", &p.Interval)
 	span("max_gap", &p.MaxGap)
 	if len(f.Faults) == 0 {
-		p.Check(f.fault)
+		p.Check(f.Fault)
 	}
-	return p, f.err()
+	return p, f.Err()
 }
 
 // readInput returns the readings that the request brings or, where it brings none, those of the hub.
@@ -192,7 +193,7 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (input, error) {
 		csv = false
 	}
 	if csv {
-		if err := checkCoding(r); err != nil {
+		if err := reply.CheckCoding(r); err != nil {
 			return input{}, err
 		}
 		return h.readUpload(w, r)
@@ -200,10 +201,10 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (input, error) {
 	n, err := r.Body.Read(make([]byte, 1))
 	switch {
 	case n > 0:
-		return input{}, fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
+		return input{}, reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Send readings as text/csv in UTF-8, or no body at all for the hub's own readings.")
 	case err != nil && err != io.EOF:
-		return input{}, bodyError(err)
+		return input{}, reply.BodyError(err)
 	}
 	return h.ownReadings(), nil
 }
@@ -243,7 +244,7 @@ func versionOf(path string) string {
 // equals the input of another run.
 func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) {
 	if r.ContentLength > maxUpload {
-		return input{}, bodyError(&http.MaxBytesError{Limit: maxUpload})
+		return input{}, reply.BodyError(&http.MaxBytesError{Limit: maxUpload})
 	}
 	if h.runs.uploads.Add(1) > maxUploads {
 		h.runs.uploads.Add(-1)
@@ -259,7 +260,7 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) 
 	if err != nil {
 		h.runs.uploads.Add(-1)
 		if body.err != nil {
-			return input{}, bodyError(body.err)
+			return input{}, reply.BodyError(body.err)
 		}
 		return input{}, err
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"authhub/internal/disk"
+	"authhub/internal/reply"
 )
 
 var (
@@ -399,39 +400,39 @@ func (s *store) snapshot(take func()) iter.Seq[[]byte] {
 }
 
 // answerFor returns the answer that err gets: its own, or that of the room's error which it is or wraps.
-func answerFor(err error) *httpError {
+func answerFor(err error) *reply.Error {
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			return s.answer
 		}
 	}
-	return asError(err)
+	return reply.As(err)
 }
 
 // sentinels are the errors of the rooms below, with their places in the contract.
 var sentinels = []struct {
 	err    error
-	answer *httpError // shared, so never written to
+	answer *reply.Error // shared, so never written to
 }{
-	{errTokenMalformed, fail(401, "token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
-	{errTokenNotYet, fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future).")},
-	{errTokenExpired, fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
-	{errTokenWrongType, fail(401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
-	{errRevoked, fail(401, "token_revoked", "The session of this token has ended. Log in again.")},
-	{errReused, fail(401, "token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
-	{errDisabled, fail(403, "account_disabled", "The account is disabled.")},
+	{errTokenMalformed, reply.Fail(401, "token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
+	{errTokenNotYet, reply.Fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future).")},
+	{errTokenExpired, reply.Fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
+	{errTokenWrongType, reply.Fail(401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
+	{errRevoked, reply.Fail(401, "token_revoked", "The session of this token has ended. Log in again.")},
+	{errReused, reply.Fail(401, "token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
+	{errDisabled, reply.Fail(403, "account_disabled", "The account is disabled.")},
 	{errUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
 	{errEmailTaken, taken("email", "The e-mail address belongs to another account.")},
-	{errUserLimit, fail(507, "user_limit", "The hub holds as many users as it can.")},
-	{errDiskFull, fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
-	{errStoreFailed, fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
-	{errBusy, fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")},
-	{errReplaced, fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
+	{errUserLimit, reply.Fail(507, "user_limit", "The hub holds as many users as it can.")},
+	{errDiskFull, reply.Fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
+	{errStoreFailed, reply.Fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
+	{errBusy, reply.Fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")},
+	{errReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
 }
 
 // taken is the answer to a registration of what another account has.
-func taken(field, detail string) *httpError {
-	e := fail(http.StatusConflict, field+"_taken", detail)
-	e.Fields = []fieldError{{field, detail}}
+func taken(field, detail string) *reply.Error {
+	e := reply.Fail(http.StatusConflict, field+"_taken", detail)
+	e.Fields = []reply.FieldError{{Field: field, Detail: detail}}
 	return e
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 const (
@@ -43,7 +45,7 @@ func (t *throttle) begin(ctx context.Context, key string, now func() time.Time) 
 		if len(a.failures) >= maxFailures {
 			wait := a.failures[0].Add(failureWindow).Sub(now())
 			t.mu.Unlock()
-			return nil, retryAfter(http.StatusTooManyRequests, "too_many_attempts",
+			return nil, reply.RetryAfter(http.StatusTooManyRequests, "too_many_attempts",
 				"Too many failed logins for this user name from this address. Wait a little.", wait)
 		}
 		if len(a.failures)+a.pending < maxFailures {

@@ -56,14 +56,14 @@ type tour struct {
 	err  error
 }
 
-// reply is an answer, its body read. An answer that was never asked for is the zero reply.
-type reply struct {
+// response is an answer, its body read. An answer that was never asked for is the zero response.
+type response struct {
 	header http.Header
 	body   []byte
 	json   map[string]any
 }
 
-func (r *reply) text(member string) string {
+func (r *response) text(member string) string {
 	s, _ := r.json[member].(string)
 	return s
 }
@@ -99,9 +99,9 @@ func (t *tour) play() error {
 }
 
 // ask sends a request, prints it and its answer, and wants this status.
-func (t *tour) ask(title, method, path, token, body string, status int) *reply {
+func (t *tour) ask(title, method, path, token, body string, status int) *response {
 	if t.err != nil {
-		return &reply{}
+		return &response{}
 	}
 	t.step++
 	fmt.Fprintf(t.out, "\n%2d  %s\n    %s %s%s\n", t.step, title, method, path, withToken(token))
@@ -112,11 +112,11 @@ func (t *tour) ask(title, method, path, token, body string, status int) *reply {
 	resp, answer, err := t.send(method, path, token, body)
 	if err != nil {
 		t.err = fmt.Errorf("tour, step %d: %w", t.step, err)
-		return &reply{}
+		return &response{}
 	}
 	fmt.Fprintf(t.out, "    → %s, %d bytes in %s\n", resp.Status, len(answer), time.Since(began).Round(10*time.Microsecond))
 	t.print(answer)
-	r := &reply{header: resp.Header, body: answer}
+	r := &response{header: resp.Header, body: answer}
 	if len(answer) > 0 {
 		t.want(json.Unmarshal(answer, &r.json) == nil, "the body is not a JSON object")
 	}
@@ -159,7 +159,7 @@ func (t *tour) want(ok bool, complaint string) {
 }
 
 // checkSession holds an answer against the session body of the contract.
-func (t *tour) checkSession(r *reply) {
+func (t *tour) checkSession(r *response) {
 	for _, name := range []string{"access_token", "refresh_token"} {
 		t.want(strings.Count(r.text(name), ".") == 2, name+" is no compact JWS")
 	}
@@ -172,7 +172,7 @@ func (t *tour) checkSession(r *reply) {
 }
 
 // checkFiles reads the three files of a listing and wants them to belong together.
-func (t *tour) checkFiles(listing *reply, token string) {
+func (t *tour) checkFiles(listing *response, token string) {
 	entries, _ := listing.json["phase2_files"].([]any)
 	t.want(len(entries) == resultFiles, "the listing has not three files")
 	var source, parameters []byte

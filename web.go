@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"authhub/internal/reply"
 )
 
 //go:embed web/*.html web/*.css web/*.js web/*.svg openapi.json
@@ -58,7 +60,7 @@ type asset struct {
 func servePage(w http.ResponseWriter, r *http.Request, name string) error {
 	a, ok := assets()[name]
 	if !ok {
-		return fail(http.StatusNotFound, "not_found", "The page has no such part.")
+		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
 	}
 	header := w.Header()
 	header["Content-Type"] = []string{pageTypes[path.Ext(name)]}

@@ -1,0 +1,285 @@
+// Bodies: JSON and forms, read whole and within limits.
+
+package reply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const MaxBody = 64 << 10 // bytes of a JSON or form body
+
+// form is what a body said: members by name, from JSON or from a form, and the faults found on reading them.
+type Form struct {
+	Members map[string]any // a JSON value, or a string from a form
+	Faults  []FieldError
+}
+
+// ReadForm reads the body of r: JSON or application/x-www-form-urlencoded, at most 64 KiB, in UTF-8.
+// An absent body is an empty form where that is allowed. The query is never looked at: what a client puts there
+// ends in logs and histories.
+func ReadForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*Form, error) {
+	body, err := readBody(w, r, MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if mayBeEmpty && len(body) == 0 {
+		return &Form{}, nil
+	}
+	if err := CheckCoding(r); err != nil {
+		return nil, err
+	}
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && mediaType == "application/json":
+		members, err := parseObject(body)
+		return &Form{Members: members}, err
+	case err == nil && mediaType == "application/x-www-form-urlencoded":
+		members, err := parseURLEncoded(body)
+		return &Form{Members: members}, err
+	}
+	return nil, Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
+		"Send the body as application/json or application/x-www-form-urlencoded, and say so in Content-Type.")
+}
+
+// ReadJSON reads a JSON body of at most 64 KiB. It may leave out Content-Type but must not name another media type.
+func ReadJSON(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*Form, error) {
+	body, err := ReadRawJSON(w, r, MaxBody)
+	if err != nil || mayBeEmpty && len(body) == 0 {
+		return &Form{}, err
+	}
+	members, err := parseObject(body)
+	return &Form{Members: members}, err
+}
+
+// CheckCoding refuses a body in a content coding such as gzip (RFC 9110 section 15.5.16): the hub takes bodies as they are.
+func CheckCoding(r *http.Request) error {
+	coding := r.Header.Get("Content-Encoding")
+	if coding == "" || strings.EqualFold(coding, "identity") {
+		return nil
+	}
+	e := Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
+	e.Header = http.Header{"Accept-Encoding": {"identity"}}
+	return e
+}
+
+// ReadRawJSON reads a body that says that it is JSON, or does not say what it is. An empty body may say anything.
+func ReadRawJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	body, err := readBody(w, r, limit)
+	if err == nil && len(body) > 0 {
+		err = checkJSON(r)
+	}
+	return body, err
+}
+
+// checkJSON returns a 415 if the body says that it is something else than JSON, or JSON in a content coding.
+func checkJSON(r *http.Request) error {
+	if err := CheckCoding(r); err != nil || r.Header["Content-Type"] == nil {
+		return err
+	}
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
+	}
+	return nil
+}
+
+// readBody returns the whole body, or the answer to one that is too large, too slow or cut short.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	var body bytes.Buffer
+	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // ReadFrom wants that much room to find the end
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
+		return nil, BodyError(err)
+	}
+	return body.Bytes(), nil
+}
+
+// BodyError is the answer to a body that could not be read to its end: the client's doing, one way or another.
+func BodyError(err error) error {
+	var tooMuch *http.MaxBytesError
+	if errors.As(err, &tooMuch) {
+		return tooLarge(tooMuch.Limit)
+	}
+	return malformed("The body could not be read to its end.")
+}
+
+func tooLarge(limit int64) *Error {
+	return Fail(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.FormatInt(limit, 10)+" bytes.")
+}
+
+func malformed(detail string) *Error {
+	return Fail(http.StatusBadRequest, "malformed_body", detail)
+}
+
+// parseObject reads exactly one JSON object (RFC 8259). Numbers stay as they were written.
+func parseObject(body []byte) (map[string]any, error) {
+	if !utf8.Valid(body) {
+		return nil, malformed("The body is not valid UTF-8.")
+	}
+	if members, ok := parseStrings(string(body)); ok {
+		return members, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var members map[string]any
+	if err := decoder.Decode(&members); err != nil || members == nil {
+		return nil, malformed("The body is not a JSON object.")
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, malformed("Something follows the JSON object.")
+	}
+	return members, nil
+}
+
+// ParseQuery returns the parameters of r's query. One that can't be read whole is refused, not read in part.
+func ParseQuery(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, Invalid("query", "must be name=value pairs with & between them, percent-encoded")
+	}
+	return query, nil
+}
+
+// parseStrings reads the object that nearly every client sends, of nothing but strings without escapes, in a fifth of
+// the time of encoding/json. It takes valid UTF-8, and reports false for any other body.
+func parseStrings(body string) (map[string]any, bool) {
+	s := cutter{rest: body}
+	members := make(map[string]any)
+	s.cut("{")
+	for more := true; more; s.rest, more = strings.CutPrefix(s.rest, ",") {
+		name := s.cutString()
+		s.cut(":")
+		members[name] = s.cutString()
+	}
+	s.cut("}")
+	return members, !s.bad && s.rest == ""
+}
+
+// cutter cuts an object into its parts; bad is set at the first part that is not the one asked for.
+type cutter struct {
+	rest string
+	bad  bool
+}
+
+// space passes over what may stand between the tokens of JSON (RFC 8259 section 2).
+func (s *cutter) space() { s.rest = strings.TrimLeft(s.rest, " \t\r\n") }
+
+// cut cuts one token and the space around it.
+func (s *cutter) cut(token string) {
+	s.space()
+	rest, ok := strings.CutPrefix(s.rest, token)
+	s.rest, s.bad = rest, s.bad || !ok
+	s.space()
+}
+
+// cutString cuts a string without escapes and control characters (RFC 8259 section 7), and the space around it.
+func (s *cutter) cutString() string {
+	s.space()
+	opened, ok := strings.CutPrefix(s.rest, `"`)
+	text, rest, closed := strings.Cut(opened, `"`)
+	s.rest, s.bad = rest, s.bad || !ok || !closed || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '\\' })
+	s.space()
+	return text
+}
+
+// parseURLEncoded reads a form body. Of a name that comes twice the first value counts.
+func parseURLEncoded(body []byte) (map[string]any, error) {
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, malformed("The body is not a well-formed form.")
+	}
+	members := make(map[string]any, len(values))
+	for name, v := range values {
+		if !utf8.ValidString(v[0]) {
+			return nil, malformed("The body is not valid UTF-8.")
+		}
+		members[name] = v[0]
+	}
+	return members, nil
+}
+
+// fault records what is wrong with a field; the first finding counts.
+func (f *Form) Fault(field, detail string) {
+	if slices.ContainsFunc(f.Faults, func(e FieldError) bool { return e.Field == field }) {
+		return
+	}
+	f.Faults = append(f.Faults, FieldError{field, detail})
+}
+
+// text returns a member that must be a string; absent and null are "".
+func (f *Form) Text(name string) string {
+	switch v := f.Members[name].(type) {
+	case nil:
+	case string:
+		return v
+	default:
+		f.Fault(name, "must be a string")
+	}
+	return ""
+}
+
+// lifetime returns a member in seconds, fractions allowed, as whole milliseconds (rounded up): above 0 and at
+// most limit. Absent and null are limit itself.
+func (f *Form) Lifetime(name string, limit time.Duration) time.Duration {
+	var literal string
+	switch v := f.Members[name].(type) {
+	case nil:
+		return limit
+	case json.Number:
+		literal = v.String()
+	case string:
+		literal = v
+	}
+	seconds, err := strconv.ParseFloat(literal, 64)
+	if err != nil || !json.Valid([]byte(literal)) || !(seconds > 0 && seconds <= limit.Seconds()) {
+		f.Fault(name, "must be a number of seconds above 0 and at most "+strconv.FormatFloat(limit.Seconds(), 'f', -1, 64))
+		return limit
+	}
+	return time.Duration(math.Ceil(seconds*1000)) * time.Millisecond
+}
+
+// err returns the 422 for the faults found so far, or nil.
+func (f *Form) Err() error {
+	if len(f.Faults) == 0 {
+		return nil
+	}
+	return invalidFields(f.Faults)
+}
+
+var (
+	tokenMissing   = Fail(http.StatusUnauthorized, "token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")
+	tokenAmbiguous = Fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header, and only one can be meant.")
+)
+
+// bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
+// section 11.1). The other places of RFC 6750, form and address, are not looked at.
+func Bearer(r *http.Request) (string, error) {
+	given := r.Header["Authorization"]
+	if len(given) == 0 {
+		return "", tokenMissing
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", tokenMissing
+	}
+	if len(given) > 1 {
+		return "", tokenAmbiguous
+	}
+	if token = strings.TrimLeft(token, " "); token == "" {
+		return "", tokenMissing
+	}
+	return token, nil
+}
