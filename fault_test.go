@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"authhub/internal/disk/disktest"
+	"authhub/internal/journal"
 )
 
 // newHubOn returns a hub whose journal is on d and whose keys are those of signer.
@@ -27,7 +28,7 @@ func newHubOn(t *testing.T, d *disktest.Disk, signer *signer) *testHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.journal, err = openJournalOn(d, "/journal", s, quietLog()); err != nil {
+	if s.journal, err = journal.Open(d, "/journal", s, quietLog()); err != nil {
 		t.Fatal(err)
 	}
 	own := h.Hub.store

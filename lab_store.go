@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"authhub/internal/journal"
 )
 
 // expire makes the access or the refresh tokens that a session has issued so far expire, and returns the session.
@@ -38,7 +40,7 @@ func (s *store) replaceAll(ctx context.Context, users []userRecord, sessions []s
 	return settled(ctx, written)
 }
 
-func (s *store) appendAndApplyAll(users []userRecord, sessions []session) (*commit, error) {
+func (s *store) appendAndApplyAll(users []userRecord, sessions []session) (*journal.Commit, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"authhub/internal/disk"
+	"authhub/internal/journal"
 	"authhub/internal/reply"
 )
 
@@ -50,7 +51,7 @@ func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 
 // store keeps everything in memory and, unless it is ephemeral, in a journal.
 type store struct {
-	journal *journal // nil: ephemeral
+	journal *journal.Journal // nil: ephemeral
 
 	mu       sync.RWMutex
 	users    map[string]*user // by id
@@ -90,7 +91,7 @@ func openStore(path string, seeds []*user, log *slog.Logger) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.journal, err = openJournal(path, s, log)
+	s.journal, err = journal.Open(disk.OS{}, path, s, log)
 	if s.clash != nil {
 		return nil, s.clash // the journal is sound; the seeds don't go with it
 	}
@@ -102,12 +103,12 @@ func (s *store) close() error {
 	if s.journal == nil {
 		return nil
 	}
-	return s.journal.close()
+	return s.journal.Close()
 }
 
 // ready returns nil, or errStoreFailed when the store takes no more changes.
 func (s *store) ready() error {
-	if s.journal != nil && s.journal.failed() != nil {
+	if s.journal != nil && s.journal.Failed() != nil {
 		return errStoreFailed
 	}
 	return nil
@@ -232,22 +233,22 @@ func (s *store) change(ctx context.Context, decide func() (event, error)) error 
 }
 
 // settled waits until what was written is on disk; nil stands for nothing to wait for.
-func settled(ctx context.Context, written *commit) error {
+func settled(ctx context.Context, written *journal.Commit) error {
 	if written == nil {
 		return nil
 	}
-	err := written.wait(ctx)
+	err := written.Wait(ctx)
 	if disk.IsFull(err) {
 		return errors.Join(errDiskFull, err)
 	}
-	if errors.Is(err, errJournalFailed) {
+	if errors.Is(err, journal.ErrFailed) {
 		return errors.Join(errStoreFailed, err)
 	}
 	return err
 }
 
 // appendAndApply returns what to wait for; nil when there is nothing to wait for. errReplaced if that is why ctx ended.
-func (s *store) appendAndApply(ctx context.Context, decide func() (event, error)) (*commit, error) {
+func (s *store) appendAndApply(ctx context.Context, decide func() (event, error)) (*journal.Commit, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -264,14 +265,14 @@ func (s *store) appendAndApply(ctx context.Context, decide func() (event, error)
 }
 
 // appendAndApplyOne is the step that every change takes, under the mutex.
-func (s *store) appendAndApplyOne(r *event) (*commit, error) {
-	var written *commit
+func (s *store) appendAndApplyOne(r *event) (*journal.Commit, error) {
+	var written *journal.Commit
 	if s.journal != nil {
 		line, err := json.Marshal(r)
 		if err != nil {
 			return nil, err
 		}
-		written = s.journal.append(line)
+		written = s.journal.Append(line)
 	}
 	s.applyRecord(r)
 	if r.Start != nil { // not in replay: had the clock been ahead then, sessions that were refreshed since would be lost
@@ -280,8 +281,8 @@ func (s *store) appendAndApplyOne(r *event) (*commit, error) {
 	return written, nil
 }
 
-// apply is replay: it reads one line of the journal and applies it.
-func (s *store) apply(line []byte) error {
+// Replay is replay: it reads one line of the journal and applies it.
+func (s *store) Replay(line []byte) error {
 	r, err := parseEvent(line)
 	if err != nil {
 		return err
@@ -366,15 +367,15 @@ func (s *store) freeFor(u *user) error {
 	return nil
 }
 
-// liveRecords is how many lines a compacted journal would have.
-func (s *store) liveRecords() int {
+// LiveRecords is how many lines a compacted journal would have.
+func (s *store) LiveRecords() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.users) - s.seeds + len(s.sessions)
 }
 
-// snapshot returns the lines of a compacted journal; take is called at the instant they describe.
-func (s *store) snapshot(take func()) iter.Seq[[]byte] {
+// Snapshot returns the lines of a compacted journal; take is called at the instant they describe.
+func (s *store) Snapshot(take func()) iter.Seq[[]byte] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	take()

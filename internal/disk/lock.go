@@ -16,9 +16,10 @@ import (
 // errLocked is openLocked's error when another process holds the lock.
 var errLocked = errors.New("locked")
 
-// Lock makes this process the only one that works in dir, until it calls unlock or ends. The operating system holds the
-// lock, so a killed process leaves none behind. Keep unlock reachable: if the file is garbage-collected, the lock is
-// released. DIR/lock stays and says the process id of the holder. If another process holds the lock, the error names it.
+// Lock makes this process the only one that works in dir, until it calls unlock or ends. The operating system holds
+// the lock, so a killed process leaves none behind. Keep unlock reachable: if the file is garbage-collected, the lock
+// is released. DIR/lock stays and says the process id of the holder. If another process holds the lock, the error
+// names it.
 func Lock(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "lock")
 	f, err := openLocked(path)

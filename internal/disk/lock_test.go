@@ -76,7 +76,8 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	unlock()
 }
 
-// TestLockHolder is the other process of TestLockEndsWithItsProcess: it holds the lock until it is killed or its input ends.
+// TestLockHolder is the other process of TestLockEndsWithItsProcess: it holds the lock until it is killed or its
+// input ends.
 func TestLockHolder(t *testing.T) {
 	dir := os.Getenv("AUTHHUB_TEST_LOCK")
 	if dir == "" {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// openLocked opens the file at path, makes it if it is absent, and locks it with flock. It returns errLocked if another
-// process has locked it.
+// openLocked opens the file at path, makes it if it is absent, and locks it with flock. It returns errLocked if
+// another process has locked it.
 func openLocked(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

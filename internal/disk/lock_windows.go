@@ -9,7 +9,8 @@ import (
 const errorSharingViolation = syscall.Errno(32) // ERROR_SHARING_VIOLATION in winerror.h
 
 // openLocked opens the file at path, makes it if it is absent, and lets others open it for reading only. It returns
-// errLocked if another process has it open so. Unlike LockFileEx, this lets the second process read the first one's id.
+// errLocked if another process has it open so. Unlike LockFileEx, this lets the second process read the first one's
+// id.
 func openLocked(path string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

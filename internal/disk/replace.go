@@ -22,9 +22,9 @@ import (
 	"strings"
 )
 
-// ReplaceFile makes data the content of the file at path. If it returns nil, the content survives a power cut. After an
-// error the file has its old content; if the rename or the sync after it failed, it has the old or the new content.
-// The file gets mode, less the umask.
+// ReplaceFile makes data the content of the file at path. If it returns nil, the content survives a power cut. After
+// an error the file has its old content; if the rename or the sync after it failed, it has the old or the new
+// content. The file gets mode, less the umask.
 func ReplaceFile(d Disk, path string, data []byte, mode fs.FileMode) error {
 	r, err := BeginReplacement(d, path, mode)
 	if err != nil {
@@ -49,8 +49,8 @@ type Replacement struct {
 	path, tmp string
 }
 
-// BeginReplacement makes an empty file beside the file at path. The caller writes and syncs it, and then calls Place, or
-// calls Abandon.
+// BeginReplacement makes an empty file beside the file at path. The caller writes and syncs it, and then calls Place,
+// or calls Abandon.
 func BeginReplacement(d Disk, path string, mode fs.FileMode) (*Replacement, error) {
 	dir, err := d.OpenFolder(filepath.Dir(path))
 	if err != nil {
@@ -72,8 +72,8 @@ func (r *Replacement) Abandon() {
 	r.disk.Remove(r.tmp) // if this fails, RemoveLeftovers does it at the next start
 }
 
-// Place gives the synced replacement the name of the file that it replaces. After an error it is unknown which of the two
-// files has the name.
+// Place gives the synced replacement the name of the file that it replaces. After an error it is unknown which of the
+// two files has the name.
 func (r *Replacement) Place() error {
 	defer r.folder.Close()
 	if err := r.disk.Rename(r.tmp, r.path); err != nil {
@@ -86,8 +86,8 @@ func (r *Replacement) Place() error {
 // leftoverInfix stands between the name of a file and the random part in the name of its temporary file.
 const leftoverInfix = ".tmp-"
 
-// RemoveLeftovers removes the temporary files that a crash has left beside the file at path. No replacement of that file
-// may be under way.
+// RemoveLeftovers removes the temporary files that a crash has left beside the file at path. No replacement of that
+// file may be under way.
 func RemoveLeftovers(d Disk, path string) error {
 	dir := filepath.Dir(path)
 	names, err := d.List(dir)

@@ -55,7 +55,8 @@ func TestReplaceFileInOrder(t *testing.T) {
 	}
 }
 
-// TestReplaceFileIsAllOrNothing: with each of its operations failing, with all that follow it or alone, and a power cut after it.
+// TestReplaceFileIsAllOrNothing: with each of its operations failing, with all that follow it or alone, and a power
+// cut after it.
 func TestReplaceFileIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	for n := range 6 {

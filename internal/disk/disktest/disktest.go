@@ -14,8 +14,8 @@ import (
 	"authhub/internal/disk"
 )
 
-// Disk is a disk in memory. It knows what a power cut leaves: the contents as last synced, and the names as their folder
-// was last synced. A fault can delay any operation or make it fail.
+// Disk is a disk in memory. It knows what a power cut leaves: the contents as last synced, and the names as their
+// folder was last synced. A fault can delay any operation or make it fail.
 type Disk struct {
 	mu      sync.Mutex
 	names   map[string]*node

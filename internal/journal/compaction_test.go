@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestCompactionKeepsWhatLives(t *testing.T) {
 			for i := range 20 { // the first of them makes the journal worth it, the others go into the new one
 				mustCommit(t, l.put(j, fmt.Sprint("new", i, "=1")))
 			}
-			if err := j.close(); err != nil {
+			if err := j.Close(); err != nil {
 				t.Fatal(err)
 			}
 			d = d.AfterPowerCut(disktest.Survival{})
@@ -72,7 +72,7 @@ func TestCompactionIsWorthIt(t *testing.T) {
 			for range row.add {
 				mustCommit(t, l.put(j, "key0=again"))
 			}
-			j.close()
+			j.Close()
 			if n := d.Count("rename"); n != row.want {
 				t.Errorf("%d compactions, want %d", n, row.want)
 			}
@@ -91,7 +91,8 @@ func halfDead(dead int) (records []string) {
 	return records
 }
 
-// TestCompactionLeavesTheOldJournal: what goes wrong with the temporary file costs nothing, and isn't tried again with each record.
+// TestCompactionLeavesTheOldJournal: what goes wrong with the temporary file costs nothing, and isn't tried again
+// with each record.
 func TestCompactionLeavesTheOldJournal(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"open folder", "create", "write", "sync"} {
@@ -99,10 +100,11 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 			t.Parallel()
 			d := disktest.New("journal", journalBytes(mostlyDead(minCompaction)...))
 			j, l := mustOpen(t, d, "journal")
-			// The second write and sync are the compaction's. The fault lets through what follows, as do those of a disk that is almost full.
+			// The second write and sync are the compaction's. The fault lets through what follows, as do those of a
+			// disk that is almost full.
 			var mu sync.Mutex
 			seen := 0
-			atOnce, behind := make(chan *commit, 1), make(chan *commit, 1)
+			atOnce, behind := make(chan *Commit, 1), make(chan *Commit, 1)
 			d.SetFault(func(o string) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -126,7 +128,7 @@ func TestCompactionLeavesTheOldJournal(t *testing.T) {
 				mustCommit(t, <-atOnce)
 			}
 			mustCommit(t, <-behind)
-			if err := j.close(); err != nil {
+			if err := j.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if n := d.Count("open folder"); n != 2 { // one for the start, one for the compaction
@@ -160,7 +162,7 @@ func TestCompactionIsTriedAgain(t *testing.T) {
 	for i := range minCompaction/2 + 10 {
 		mustCommit(t, l.put(j, fmt.Sprint("key0=", i)))
 	}
-	j.close()
+	j.Close()
 	if n := d.Count("rename"); n != 1 {
 		t.Errorf("%d compactions, want 1", n)
 	}
@@ -171,14 +173,14 @@ func TestCompactionNeverLoops(t *testing.T) {
 	t.Parallel()
 	d := disktest.New("journal", journalBytes())
 	l := newLedger()
-	j, err := openJournalOn(d, "journal", allDead{l}, journalLog(t))
+	j, err := Open(d, "journal", allDead{l}, journalLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3000 {
 		mustCommit(t, l.put(j, fmt.Sprint("key", i, "=1")))
 	}
-	j.close()
+	j.Close()
 	if n := d.Count("rename"); n > 3 {
 		t.Errorf("%d compactions", n)
 	}
@@ -186,9 +188,10 @@ func TestCompactionNeverLoops(t *testing.T) {
 
 type allDead struct{ *ledger }
 
-func (allDead) liveRecords() int { return 0 }
+func (allDead) LiveRecords() int { return 0 }
 
-// TestCompactionFailsForGood: when it is unknown which journal has the name, neither is written to, and both hold what was acknowledged.
+// TestCompactionFailsForGood: when it is unknown which journal has the name, neither is written to, and both hold
+// what was acknowledged.
 func TestCompactionFailsForGood(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"rename", "sync folder", "open"} {
@@ -197,7 +200,7 @@ func TestCompactionFailsForGood(t *testing.T) {
 			d := disktest.New("journal", journalBytes(mostlyDead(minCompaction)...))
 			d.Windows = op == "open"
 			j, l := mustOpen(t, d, "journal")
-			atOnce := make(chan *commit, 1)
+			atOnce := make(chan *Commit, 1)
 			d.SetFault(func(o string) error {
 				if o == "create" {
 					atOnce <- l.put(j, "during=1")
@@ -208,8 +211,8 @@ func TestCompactionFailsForGood(t *testing.T) {
 				return nil
 			})
 			mustCommit(t, l.put(j, "kept=1"))
-			for _, err := range []error{(<-atOnce).wait(t.Context()), j.close(), j.failed()} {
-				if !errors.Is(err, errJournalFailed) || !errors.Is(err, syscall.EIO) {
+			for _, err := range []error{(<-atOnce).Wait(t.Context()), j.Close(), j.Failed()} {
+				if !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.EIO) {
 					t.Errorf("error %v", err)
 				}
 			}
@@ -233,10 +236,10 @@ func TestFailureAfterCompaction(t *testing.T) {
 	mustCommit(t, l.put(j, "a=1"))
 	mustCommit(t, l.put(j, "b=1")) // after the compaction
 	d.SetFault(disktest.FailOnly(0, syscall.ENOSPC))
-	if err := l.put(j, "c=1").wait(t.Context()); !errors.Is(err, syscall.ENOSPC) {
+	if err := l.put(j, "c=1").Wait(t.Context()); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	j.close()
+	j.Close()
 	_, again := mustOpen(t, d, "journal")
 	delete(l.live, "c")
 	if !maps.Equal(again.live, l.live) {
@@ -253,7 +256,7 @@ func TestCompactionRefusesImpossibleRecords(t *testing.T) {
 	l.live["key0"] = "key0=two\nlines"
 	l.mu.Unlock()
 	mustCommit(t, l.put(j, "a=1"))
-	if err := j.close(); err != nil {
+	if err := j.Close(); err != nil {
 		t.Error(err)
 	}
 	if !bytes.HasPrefix(d.Content("journal"), file) {
@@ -276,7 +279,8 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	}
 }
 
-// TestCompactionUnderLoad: clients write all the while, on a real disk, and each finds its last acknowledged record again.
+// TestCompactionUnderLoad: clients write all the while, on a real disk, and each finds its last acknowledged record
+// again.
 func TestCompactionUnderLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -286,7 +290,7 @@ func TestCompactionUnderLoad(t *testing.T) {
 	for client := range clients {
 		wg.Go(func() {
 			for i := range rounds {
-				if err := l.put(j, fmt.Sprintf("client%d=%d", client, i)).wait(t.Context()); err != nil {
+				if err := l.put(j, fmt.Sprintf("client%d=%d", client, i)).Wait(t.Context()); err != nil {
 					t.Error(err)
 					return
 				}
@@ -294,7 +298,7 @@ func TestCompactionUnderLoad(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := j.close(); err != nil {
+	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_, again := mustOpen(t, disk.OS{}, path)
@@ -306,8 +310,9 @@ func TestCompactionUnderLoad(t *testing.T) {
 	}
 }
 
-// TestCrashAnywhere lets the process die at each operation of a life with a compaction, in all that a power cut may leave, and after
-// a further short life between the two. What is left must be the state after some number of records that includes all acknowledged.
+// TestCrashAnywhere lets the process die at each operation of a life with a compaction, in all that a power cut may
+// leave, and after a further short life between the two. What is left must be the state after some number of records
+// that includes all acknowledged.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	base := mostlyDead(minCompaction - 5)
@@ -332,18 +337,19 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// liveShortly opens the journal and puts ten records, one after the other. It returns them, and how many were acknowledged.
+// liveShortly opens the journal and puts ten records, one after the other. It returns them, and how many were
+// acknowledged.
 func liveShortly(t *testing.T, d *disktest.Disk) (put []string, acked int) {
 	l := newLedger()
-	j, err := openJournalOn(d, "journal", l, journalLog(t))
+	j, err := Open(d, "journal", l, journalLog(t))
 	if err != nil {
 		return nil, 0
 	}
-	defer j.close()
+	defer j.Close()
 	for i := range 10 {
 		record := fmt.Sprintf("key%d=new%d", i%3, i)
 		put = append(put, record)
-		if l.put(j, record).wait(t.Context()) == nil {
+		if l.put(j, record).Wait(t.Context()) == nil {
 			acked = len(put)
 		}
 	}
@@ -356,7 +362,7 @@ func liveAgain(t *testing.T, d *disktest.Disk, records []string) (more []string,
 	n := stateAfter(records, l.live)
 	more = append(records[:n:n], "again=1")
 	mustCommit(t, l.put(j, "again=1"))
-	j.close()
+	j.Close()
 	return more, len(more)
 }
 

@@ -1,4 +1,4 @@
-package main
+package journal
 
 // damage_test.go: what a start makes of a journal that is not what was written.
 
@@ -86,13 +86,13 @@ func TestJournalDamages(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := newLedger()
-			j, err := openJournal(path, l, journalLog(t))
+			j, err := Open(disk.OS{}, path, l, journalLog(t))
 			if err == nil {
 				mustCommit(t, l.put(j, "z=26")) // a repaired journal can be gone on with
-				j.close()
+				j.Close()
 			}
 			after, _ := os.ReadFile(path)
-			var damage *damageError
+			var damage *DamageError
 			switch {
 			case row.refused == repaired && err != nil:
 				t.Fatalf("refused: %v", err)
@@ -128,7 +128,7 @@ func TestDamageSaysTheCause(t *testing.T) {
 		{string(journalBytes("refuse")), "no such record"},
 	} {
 		d := disktest.New("journal", append([]byte{}, row.file...))
-		_, err := openJournalOn(d, "journal", newLedger(), journalLog(t))
+		_, err := Open(d, "journal", newLedger(), journalLog(t))
 		if err == nil || !strings.Contains(err.Error(), row.cause) {
 			t.Errorf("error %v, want it to say %q", err, row.cause)
 		}
@@ -143,7 +143,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 	for size := range len(sound) {
 		d := disktest.New("journal", sound[:size])
 		l := newLedger()
-		j, err := openJournalOn(d, "journal", l, journalLog(t))
+		j, err := Open(d, "journal", l, journalLog(t))
 		if size < header {
 			if err == nil || !bytes.Equal(d.Content("journal"), sound[:size]) {
 				t.Fatalf("cut to %d bytes, in the header: error %v", size, err)
@@ -153,7 +153,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut to %d bytes: %v", size, err)
 		}
-		j.close()
+		j.Close()
 		whole := bytes.LastIndexByte(sound[:size], '\n') + 1
 		if n := bytes.Count(sound[header:whole], []byte("\n")); !slices.Equal(l.applied, records[:n]) {
 			t.Errorf("cut to %d bytes: records %q", size, l.applied)
@@ -164,7 +164,8 @@ func TestJournalCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestJournalFlippedBits: in what was synced, no flipped bit goes unseen, be there an incomplete line behind it or not.
+// TestJournalFlippedBits: in what was synced, no flipped bit goes unseen, be there an incomplete line behind it or
+// not.
 func TestJournalFlippedBits(t *testing.T) {
 	t.Parallel()
 	records := []string{"a=1", "b=* J *", `{"c":3}`} // one bit turns * and J into a line end
@@ -190,11 +191,11 @@ func TestJournalFlippedBits(t *testing.T) {
 func checkFlip(t *testing.T, flipped []byte, at int, sound []byte, records []string) {
 	d := disktest.New("journal", flipped)
 	l := newLedger()
-	j, err := openJournalOn(d, "journal", l, slog.New(slog.DiscardHandler))
-	var damage *damageError
+	j, err := Open(d, "journal", l, slog.New(slog.DiscardHandler))
+	var damage *DamageError
 	switch {
 	case err == nil:
-		j.close()
+		j.Close()
 		if at < len(sound) || !slices.Equal(l.applied, records) || !bytes.Equal(d.Content("journal"), sound) {
 			t.Errorf("flip in byte %d unseen, %d records", at, len(l.applied))
 		}
@@ -215,8 +216,8 @@ func TestJournalRefusesWhatIsNoFile(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{dir, link, filepath.Join(dir, "absent", "journal")} {
-		var damage *damageError
-		if _, err := openJournal(path, newLedger(), journalLog(t)); err == nil || errors.As(err, &damage) {
+		var damage *DamageError
+		if _, err := Open(disk.OS{}, path, newLedger(), journalLog(t)); err == nil || errors.As(err, &damage) {
 			t.Errorf("%s: error %v", path, err)
 		}
 	}
@@ -245,7 +246,7 @@ func FuzzJournal(f *testing.F) {
 		for _, file := range [][]byte{file, append(bytes.Clone(sound), file...)} {
 			d := disktest.New("journal", append([]byte{}, file...))
 			l := newLedger()
-			j, err := openJournalOn(d, "journal", l, slog.New(slog.DiscardHandler))
+			j, err := Open(d, "journal", l, slog.New(slog.DiscardHandler))
 			after := d.Content("journal")
 			if err != nil {
 				if !bytes.Equal(after, file) {
@@ -253,7 +254,7 @@ func FuzzJournal(f *testing.F) {
 				}
 				continue
 			}
-			j.close()
+			j.Close()
 			if !bytes.HasPrefix(file, after) || bytes.IndexByte(file[len(after):], '\n') >= 0 {
 				t.Fatal("more than an incomplete last line was cut off")
 			}

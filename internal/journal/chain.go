@@ -1,6 +1,6 @@
-package main
+// chain.go owns the checksums of the journal's lines. journal.go describes the format.
 
-// chain.go owns the checksums of the journal's lines; the format is described in journal.go.
+package journal
 
 import (
 	"bytes"
@@ -31,7 +31,8 @@ func (c *chain) appendLine(out, payload []byte) []byte {
 	return append(append(out, c.sum[:]...), '\n')
 }
 
-// accept splits a line, given without its end, and reports whether the checksum is right. If not, the chain is of no more use.
+// accept splits a line, given without its end, and reports whether the checksum is right. If it is not, the chain
+// can't be used any more.
 func (c *chain) accept(line []byte) (payload []byte, ok bool) {
 	at := len(line) - sumLen - 1
 	if at < 0 || line[at] != ' ' {

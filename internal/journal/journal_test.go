@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{live: map[string]string{}} }
 
-func (l *ledger) apply(payload []byte) error {
+func (l *ledger) Replay(payload []byte) error {
 	if bytes.Equal(payload, []byte("refuse")) {
 		return errors.New("no such record")
 	}
@@ -48,13 +48,13 @@ func (l *ledger) set(record string) {
 	l.live[key] = record
 }
 
-func (l *ledger) liveRecords() int {
+func (l *ledger) LiveRecords() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.live)
 }
 
-func (l *ledger) snapshot(take func()) iter.Seq[[]byte] {
+func (l *ledger) Snapshot(take func()) iter.Seq[[]byte] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	take()
@@ -69,11 +69,11 @@ func (l *ledger) snapshot(take func()) iter.Seq[[]byte] {
 }
 
 // put changes the state and its journal as the store does.
-func (l *ledger) put(j *journal, record string) *commit {
+func (l *ledger) put(j *Journal, record string) *Commit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	payload := []byte(record)
-	c := j.append(payload)
+	c := j.Append(payload)
 	clear(payload) // append has copied it
 	l.set(record)
 	return c
@@ -95,20 +95,20 @@ func journalBytes(records ...string) []byte {
 }
 
 // mustOpen opens a journal that the test takes for sound, and closes it at the end.
-func mustOpen(t testing.TB, d disk.Disk, path string) (*journal, *ledger) {
+func mustOpen(t testing.TB, d disk.Disk, path string) (*Journal, *ledger) {
 	t.Helper()
 	l := newLedger()
-	j, err := openJournalOn(d, path, l, journalLog(t))
+	j, err := Open(d, path, l, journalLog(t))
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	t.Cleanup(func() { j.close() })
+	t.Cleanup(func() { j.Close() })
 	return j, l
 }
 
-func mustCommit(t testing.TB, c *commit) {
+func mustCommit(t testing.TB, c *Commit) {
 	t.Helper()
-	if err := c.wait(t.Context()); err != nil {
+	if err := c.Wait(t.Context()); err != nil {
 		t.Fatalf("commit: %v", err)
 	}
 }
@@ -119,7 +119,7 @@ func TestJournalKeepsItsRecords(t *testing.T) {
 	want := []string{"a=1", `{"json":"with spaces 0123456789abcdef"}`, "", "a=2", strings.Repeat("x", maxPayload)}
 	for n := range len(want) + 1 { // a restart after each record
 		l := newLedger()
-		j, err := openJournal(path, l, journalLog(t))
+		j, err := Open(disk.OS{}, path, l, journalLog(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestJournalKeepsItsRecords(t *testing.T) {
 		if n < len(want) {
 			mustCommit(t, l.put(j, want[n]))
 		}
-		if err := j.close(); err != nil {
+		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +152,7 @@ func gateSyncs(d *disktest.Disk) (begun chan struct{}, result chan error) {
 }
 
 // inBubble runs a test in which a wait that never ends is a failure at once.
-func inBubble(t *testing.T, test func(t *testing.T, d *disktest.Disk, j *journal, l *ledger)) {
+func inBubble(t *testing.T, test func(t *testing.T, d *disktest.Disk, j *Journal, l *ledger)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := disktest.New("journal", journalBytes())
@@ -161,15 +161,16 @@ func inBubble(t *testing.T, test func(t *testing.T, d *disktest.Disk, j *journal
 	})
 }
 
-// TestJournalSyncsOncePerBatch: while a sync runs, all further records gather for the next one, and nobody is told before theirs.
+// TestJournalSyncsOncePerBatch: while a sync runs, all further records gather for the next one, and nobody is told
+// before theirs.
 func TestJournalSyncsOncePerBatch(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *disktest.Disk, j *journal, l *ledger) {
+	inBubble(t, func(t *testing.T, d *disktest.Disk, j *Journal, l *ledger) {
 		before := d.Count("sync")
 		begun, result := gateSyncs(d)
 		first := l.put(j, "first=1")
 		<-begun
 		const clients = 100
-		commits := make([]*commit, clients)
+		commits := make([]*Commit, clients)
 		var wg sync.WaitGroup
 		for i := range clients {
 			wg.Go(func() { commits[i] = l.put(j, fmt.Sprint(i, "=1")) })
@@ -192,7 +193,7 @@ func TestJournalSyncsOncePerBatch(t *testing.T) {
 }
 
 // mustWait fails the test if a commit is acknowledged already.
-func mustWait(t *testing.T, commits ...*commit) {
+func mustWait(t *testing.T, commits ...*Commit) {
 	t.Helper()
 	for _, c := range commits {
 		select {
@@ -204,20 +205,20 @@ func mustWait(t *testing.T, commits ...*commit) {
 }
 
 func TestJournalCommitsForWhoHasLeft(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *disktest.Disk, j *journal, l *ledger) {
+	inBubble(t, func(t *testing.T, d *disktest.Disk, j *Journal, l *ledger) {
 		begun, result := gateSyncs(d)
 		c := l.put(j, "a=1")
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := c.wait(ctx); !errors.Is(err, context.Canceled) {
+		if err := c.Wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("wait: %v", err)
 		}
 		result <- nil
-		if err := j.close(); err != nil {
+		if err := j.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := c.wait(ctx); err != nil {
+		if err := c.Wait(ctx); err != nil {
 			t.Errorf("wait after the commit, with a context that has ended: %v", err)
 		}
 		d.SetFault(nil)
@@ -229,21 +230,22 @@ func TestJournalCommitsForWhoHasLeft(t *testing.T) {
 
 // TestJournalFailureReachesWhoWaits: a record appended during a sync that fails is refused too.
 func TestJournalFailureReachesWhoWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *disktest.Disk, j *journal, l *ledger) {
+	inBubble(t, func(t *testing.T, d *disktest.Disk, j *Journal, l *ledger) {
 		begun, result := gateSyncs(d)
 		first := l.put(j, "a=1")
 		<-begun
 		second := l.put(j, "b=1")
 		result <- syscall.EIO
-		for _, c := range []*commit{first, second} {
-			if err := c.wait(t.Context()); !errors.Is(err, syscall.EIO) {
+		for _, c := range []*Commit{first, second} {
+			if err := c.Wait(t.Context()); !errors.Is(err, syscall.EIO) {
 				t.Errorf("error %v", err)
 			}
 		}
 	})
 }
 
-// TestJournalFailsForGood: after any fault of a write or sync, refused is refused until a restart, and acknowledged is kept.
+// TestJournalFailsForGood: after any fault of a write or sync, refused is refused until a restart, and acknowledged
+// is kept.
 func TestJournalFailsForGood(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -276,7 +278,7 @@ func failForGood(t *testing.T, op string, cause error, cutFails bool) {
 		}
 		return nil
 	})
-	refused := l.put(j, "refused=1").wait(t.Context())
+	refused := l.put(j, "refused=1").Wait(t.Context())
 	writes := d.Count("write")
 	later := l.put(j, "later=1")
 	select {
@@ -284,8 +286,8 @@ func failForGood(t *testing.T, op string, cause error, cutFails bool) {
 	default:
 		t.Error("append after the failure waits")
 	}
-	for _, err := range []error{refused, later.wait(t.Context()), j.failed(), j.close()} {
-		if !errors.Is(err, errJournalFailed) || !errors.Is(err, cause) {
+	for _, err := range []error{refused, later.Wait(t.Context()), j.Failed(), j.Close()} {
+		if !errors.Is(err, ErrFailed) || !errors.Is(err, cause) {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -309,9 +311,9 @@ func TestJournalRefusesImpossibleRecords(t *testing.T) {
 	for _, payload := range []string{"a\nb", "\n", strings.Repeat("x", maxPayload+1)} {
 		d := disktest.New("journal", journalBytes("a=1"))
 		j, _ := mustOpen(t, d, "journal")
-		err := j.append([]byte(payload)).wait(t.Context())
-		if !errors.Is(err, errJournalFailed) || j.failed() == nil {
-			t.Errorf("error %v, failed %v", err, j.failed())
+		err := j.Append([]byte(payload)).Wait(t.Context())
+		if !errors.Is(err, ErrFailed) || j.Failed() == nil {
+			t.Errorf("error %v, failed %v", err, j.Failed())
 		}
 	}
 }
@@ -320,19 +322,19 @@ func TestJournalClose(t *testing.T) {
 	t.Parallel()
 	d := disktest.New("journal", journalBytes())
 	j, l := mustOpen(t, d, "journal")
-	var commits []*commit
+	var commits []*Commit
 	for i := range 100 {
 		commits = append(commits, l.put(j, fmt.Sprint(i, "=1")))
 	}
 	for range 2 {
-		if err := j.close(); err != nil {
+		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range commits {
 		mustCommit(t, c)
 	}
-	if err := l.put(j, "late=1").wait(t.Context()); !errors.Is(err, errJournalFailed) || !errors.Is(err, fs.ErrClosed) {
+	if err := l.put(j, "late=1").Wait(t.Context()); !errors.Is(err, ErrFailed) || !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("append after close: %v", err)
 	}
 	if _, again := mustOpen(t, d, "journal"); len(again.applied) != 100 {
@@ -348,9 +350,9 @@ func TestJournalFailsToOpen(t *testing.T) {
 		for n := range len(steps.Steps()) {
 			d := disktest.New("journal", file)
 			d.SetFault(disktest.FailFrom(n, syscall.EIO))
-			j, err := openJournalOn(d, "journal", newLedger(), journalLog(t))
+			j, err := Open(d, "journal", newLedger(), journalLog(t))
 			if err == nil {
-				j.close()
+				j.Close()
 				t.Errorf("opened though %q failed", steps.Steps()[n])
 			}
 			d = d.AfterPowerCut(disktest.Survival{Names: true, Bytes: 1})
@@ -363,17 +365,17 @@ func TestJournalFailsToOpen(t *testing.T) {
 
 // BenchmarkJournalAppend: parallel clients on a real disk, each waiting for its commit.
 func BenchmarkJournalAppend(b *testing.B) {
-	j, err := openJournal(filepath.Join(b.TempDir(), "journal"), allLive{}, slog.New(slog.DiscardHandler))
+	j, err := Open(disk.OS{}, filepath.Join(b.TempDir(), "journal"), allLive{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer j.close()
+	defer j.Close()
 	payload := bytes.Repeat([]byte("x"), 150)
 	b.ReportAllocs()
 	b.SetParallelism(50)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if err := j.append(payload).wait(b.Context()); err != nil {
+			if err := j.Append(payload).Wait(b.Context()); err != nil {
 				b.Error(err)
 				return
 			}
@@ -399,17 +401,17 @@ func BenchmarkJournalReplay(b *testing.B) {
 	b.SetBytes(int64(len(file)))
 	b.ReportAllocs()
 	for b.Loop() {
-		j, err := openJournal(path, allLive{}, slog.New(slog.DiscardHandler))
+		j, err := Open(disk.OS{}, path, allLive{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			b.Fatal(err)
 		}
-		j.close()
+		j.Close()
 	}
 }
 
 // allLive is a state without a state.
 type allLive struct{}
 
-func (allLive) apply([]byte) error               { return nil }
-func (allLive) liveRecords() int                 { return 1 << 40 }
-func (allLive) snapshot(func()) iter.Seq[[]byte] { panic("a journal of live records was compacted") }
+func (allLive) Replay([]byte) error              { return nil }
+func (allLive) LiveRecords() int                 { return 1 << 40 }
+func (allLive) Snapshot(func()) iter.Seq[[]byte] { panic("a journal of live records was compacted") }

@@ -1,7 +1,7 @@
-package main
+// compaction.go owns the rewriting of a journal that consists mostly of dead records. The committer does it between
+// two batches: appended records wait meanwhile, the calls of Append don't.
 
-// compaction.go owns the rewriting of a journal that has come to consist mostly of dead records. The committer does it, between
-// two batches, so appended records wait meanwhile and the calls of append don't.
+package journal
 
 import (
 	"bufio"
@@ -15,19 +15,19 @@ import (
 const minCompaction = 1000
 
 // worthCompacting reports whether more than half of the records are dead.
-func (j *journal) worthCompacting() bool {
-	if j.records < j.compactAt || j.failed() != nil {
+func (j *Journal) worthCompacting() bool {
+	if j.records < j.compactAt || j.Failed() != nil {
 		return false
 	}
-	return j.records-j.state.liveRecords() > j.records/2
+	return j.records-j.state.LiveRecords() > j.records/2
 }
 
-// compact puts a journal of just the live records in the place of the file. A crash leaves the old or the new journal whole. If the
-// new one can't be written, the old one goes on; if it can't take its place, the journal fails. Either way the next try comes after
-// the number of records has grown by half.
-func (j *journal) compact() {
+// compact replaces the file by a journal of the live records alone. A crash leaves the old or the new journal whole.
+// If the new file can't be written, the old one goes on. If it can't take the old one's place, the journal fails.
+// Either way the next compaction comes when the number of records has grown by half.
+func (j *Journal) compact() {
 	var lines []byte
-	var batch *commit // its records are in the snapshot, and not in the file
+	var batch *Commit // its records are in the snapshot and not yet in the old file
 	next, err := j.writeSuccessor(func() { lines, batch = j.take() })
 	if err == nil {
 		j.settle(batch, j.adopt(next))
@@ -40,7 +40,7 @@ func (j *journal) compact() {
 	j.compactAt = max(minCompaction, j.records+j.records/2)
 }
 
-// successor is the journal that is to take the old one's place.
+// successor is the compacted journal that is to take the old one's place.
 type successor struct {
 	*disk.Replacement
 	chain   chain
@@ -49,13 +49,13 @@ type successor struct {
 }
 
 // writeSuccessor writes and syncs the compacted journal under a temporary name. On an error nothing is left of it.
-func (j *journal) writeSuccessor(take func()) (*successor, error) {
-	r, err := disk.BeginReplacement(j.disk, j.path, journalMode)
+func (j *Journal) writeSuccessor(take func()) (*successor, error) {
+	r, err := disk.BeginReplacement(j.disk, j.path, fileMode)
 	if err != nil {
 		return nil, err
 	}
 	s := &successor{Replacement: r, chain: newChain()}
-	if err := s.fill(j.state.snapshot(take)); err != nil {
+	if err := s.fill(j.state.Snapshot(take)); err != nil {
 		r.Abandon()
 		return nil, err
 	}
@@ -84,9 +84,9 @@ func (s *successor) fill(records iter.Seq[[]byte]) error {
 	return s.Sync()
 }
 
-// adopt gives the successor the journal's name and goes on with it. After an error it is unknown which of the two has the name, so
-// neither may be written to.
-func (j *journal) adopt(s *successor) (err error) {
+// adopt gives the successor the journal's name and goes on with it. After an error it is unknown which of the two
+// files has the name, so neither may be written to.
+func (j *Journal) adopt(s *successor) (err error) {
 	j.file.Close() // all of it is synced
 	j.file = s.File
 	reopen := !j.disk.RenamesOpen()
