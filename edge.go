@@ -168,10 +168,10 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// loggedPath is the path without its query. Of a path that is no route each part is cut short, so that a token
+// loggedPath is the path without its query. Where clients choose parts of it each part is cut short, so that a token
 // put there by mistake does not end in the log.
 func loggedPath(r *http.Request) string {
-	if r.Pattern != "" {
+	if r.Pattern != "" && !strings.Contains(r.Pattern, "{") {
 		return r.URL.Path
 	}
 	parts := strings.Split(r.URL.Path, "/")

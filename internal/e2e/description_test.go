@@ -227,6 +227,9 @@ func answerFaults(method, path string, a *answer) []string {
 		if status < 400 {
 			return []string{"no such operation is described"}
 		}
+		if method == http.MethodHead {
+			return nil
+		}
 		return bodyFaults(object{"application/problem+json": object{"schema": at(description(), "components", "schemas", "Problem")}}, header, body)
 	}
 	answer := resolve(at(operation, "responses")[fmt.Sprint(status)])

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -175,6 +176,18 @@ func (p *process) mustBeReady(t testing.TB) {
 		<-p.ended
 		t.Fatalf("the hub did not start:\n%s", &p.stderr)
 	}
+}
+
+// listening returns the address that the process listens on, by its log, whatever base URL it has announced.
+func (p *process) listening(t testing.TB) string {
+	t.Helper()
+	addr := regexp.MustCompile(`"addr":"([^"]+)"`)
+	var found []string
+	eventually(t, "the hub logs where it listens", func() bool {
+		found = addr.FindStringSubmatch(p.stderr.String())
+		return found != nil
+	})
+	return "http://" + found[1]
 }
 
 // kill ends the process at once, if it still runs, and waits until it is gone.

@@ -1,0 +1,228 @@
+// What stands before every operation: paths and methods, hosts, origins, headers, the log.
+
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestUnknownPathsAndMethods(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral")
+	for _, path := range []string{"/api/", "/api/nothing", "/api/files/phase2/", "/api//files/phase2", "/api/files/phase2/../phase2", "/ns/a/api", "/lab", "/healthz/x"} {
+		h.get(path).want(404, "not_found")
+	}
+	for path, row := range map[string]struct{ refused, allow string }{
+		registerPath:               {"GET", "POST"},
+		loginPath:                  {"PUT", "POST"},
+		mePath:                     {"POST", "GET, HEAD"},
+		refreshPath:                {"HEAD", "POST"},
+		logoutPath:                 {"DELETE", "POST"},
+		listingPath:                {"POST", "GET, HEAD"},
+		listingPath + "/barrier":   {"PATCH", "GET, HEAD"},
+		listingPath + "/impact":    {"OPTIONS", "GET, HEAD"},
+		listingPath + "/alertesph": {"BREW", "GET, HEAD"},
+		runPath:                    {"PUT", "GET, HEAD, POST"},
+		"/api":                     {"POST", "GET, HEAD"},
+		"/healthz":                 {"POST", "GET, HEAD"},
+		"/":                        {"POST", "GET, HEAD"},
+	} {
+		a := h.do(row.refused, path, nil).want(405)
+		if got := a.header.Get("Allow"); got != row.allow {
+			t.Errorf("%s: Allow %q, want %q", path, got, row.allow)
+		}
+		if row.refused != "HEAD" {
+			a.want(405, "method_not_allowed")
+		}
+	}
+}
+
+// TestEveryGetAnswersHead asks every GET of the index, and the page, for its head.
+func TestEveryGetAnswersHead(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral")
+	h.upload(fourReadings).want(200)
+	token := bearer(h.login("demo").access)
+	paths := []string{"/", "/web/app.js", "/openapi.json"}
+	for _, o := range h.get("/api").want(200).list("operations") {
+		if path := strings.TrimPrefix(o["href"].(string), h.base); o["method"] == "GET" && !strings.Contains(path, "{") {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) < 10 {
+		t.Errorf("only %v", paths)
+	}
+	for _, path := range paths {
+		get, head := h.get(path, token...).want(200), h.do("HEAD", path, nil, token...).want(200)
+		if len(head.body) > 0 || head.header.Get("Content-Length") != strconv.Itoa(len(get.body)) {
+			t.Errorf("%s: HEAD has %d bytes and Content-Length %s, GET has %d bytes", path, len(head.body), head.header.Get("Content-Length"), len(get.body))
+		}
+	}
+}
+
+func TestIndexTellsAddressesAndTokens(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-base-url", "https://hub.example/test/", "-protect", "run")
+	h.base = h.process.listening(t)
+	tokens := map[string]any{}
+	for _, o := range h.get("/api", "Host", "hub.example").want(200).list("operations") {
+		path, ok := strings.CutPrefix(o["href"].(string), "https://hub.example/test")
+		if !ok {
+			t.Errorf("href %v", o["href"])
+		}
+		tokens[o["method"].(string)+" "+path] = o["token"]
+	}
+	for operation, want := range map[string]string{"GET " + mePath: "access", "POST " + runPath: "access", "GET " + listingPath: "none", "POST " + loginPath: "none"} {
+		if tokens[operation] != want {
+			t.Errorf("%s wants the token %v, want %s", operation, tokens[operation], want)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	if got := newHub(t).get("/healthz").want(200).str("status"); got != "ok" {
+		t.Errorf("status %q", got)
+	}
+}
+
+func TestForeignHosts(t *testing.T) {
+	t.Parallel()
+	loopback, wide := start(t, "-ephemeral", "-base-url", "http://hub.test"), start(t, "-ephemeral", "-addr", "0.0.0.0:0", "-log", "json")
+	loopback.base = loopback.process.listening(t)
+	for host, status := range map[string]int{
+		"hub.test": 200, "localhost": 200, "LOCALHOST:80": 200, "a.localhost:8080": 200, "127.0.0.1": 200, "127.9.9.9:1": 200, "[::1]:8080": 200, "localhost.": 200, "HUB.test:81": 200,
+		"evil.test": 403, "localhost.evil.test": 403, "127.0.0.1.evil.test": 403, "10.0.0.1": 403, "[::2]": 403, "0.0.0.0": 403,
+	} {
+		a := loopback.get("/healthz", "Host", host).want(status)
+		if status == 403 {
+			a.want(403, "forbidden_host")
+		}
+	}
+	wide.get("/healthz", "Host", "10.0.0.1:8080").want(200)
+}
+
+func TestCORS(t *testing.T) {
+	t.Parallel()
+	usual, listed, open := newHub(t), start(t, "-ephemeral", "-cors", "https://app.example, https://b.example"), start(t, "-ephemeral", "-cors", "*")
+	for _, row := range []struct {
+		name, origin string
+		hub          *hub
+		allowed      bool
+	}{
+		{"loopback name", "http://localhost:5173", usual, true},
+		{"loopback address", "https://127.0.0.1:3000", usual, true},
+		{"loopback IPv6", "http://[::1]:3000", usual, true},
+		{"foreign", "https://app.example", usual, false},
+		{"null", "null", usual, false},
+		{"loopback in a name", "http://localhost.evil.test", usual, false},
+		{"user information", "http://localhost@evil.test", usual, false},
+		{"other scheme", "file://localhost", usual, false},
+		{"listed", "https://app.example", listed, true},
+		{"listed second", "https://b.example", listed, true},
+		{"other port", "https://app.example:444", listed, false},
+		{"loopback besides", "http://localhost:5173", listed, true},
+		{"anyone", "https://anything.example", open, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			h, want := row.hub.of(t), ""
+			if row.allowed {
+				want = row.origin
+			}
+			a := h.get("/healthz", "Origin", row.origin).want(200)
+			if got := a.header.Get("Access-Control-Allow-Origin"); got != want {
+				t.Errorf("allowed origin %q, want %q", got, want)
+			}
+			pre := h.do("OPTIONS", loginPath, nil, "Origin", row.origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,authorization")
+			if got := pre.header.Get("Access-Control-Allow-Origin"); got != want || row.allowed != (pre.status == 204) {
+				t.Errorf("preflight %d with origin %q", pre.status, got)
+			}
+			if row.allowed && !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "authorization") {
+				t.Errorf("preflight %v", pre.header)
+			}
+			login := h.post(loginPath, "username=demo&password=demo-password", append(formType, "Origin", row.origin, "Sec-Fetch-Site", "cross-site")...)
+			if row.allowed {
+				login.want(200)
+			} else {
+				login.want(403, "forbidden_origin")
+			}
+			for _, header := range []http.Header{a.header, pre.header} {
+				if header.Get("Access-Control-Allow-Credentials") != "" || !strings.Contains(strings.Join(header["Vary"], ","), "Origin") {
+					t.Errorf("%v", header)
+				}
+			}
+		})
+	}
+}
+
+func TestTheHubsOwnPageMayUseIt(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	own := strings.TrimPrefix(h.process.base, "http://")
+	h.post(runPath, nil, "Origin", "http://"+own, "Sec-Fetch-Site", "same-origin").want(200)
+	h.post(runPath, nil, "Sec-Fetch-Site", "cross-site").want(403, "forbidden_origin")
+
+	behind := start(t, "-ephemeral", "-base-url", "https://hub.example/test") // a proxy that does not pass the Host on
+	behind.base = behind.process.listening(t)
+	behind.post(runPath, nil, "Origin", "https://hub.example").want(200)
+	behind.post(runPath, nil, "Origin", "http://hub.example").want(403, "forbidden_origin")
+	behind.post(runPath, nil, "Origin", "https://hub.example:444").want(403, "forbidden_origin")
+}
+
+func TestSecurityHeaders(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.upload(fourReadings).want(200)
+	etag := h.get(listingPath + "/impact").header.Get("ETag")
+	for name, a := range map[string]*answer{
+		"200": h.get("/api"), "204": h.logout(h.login("demo").access), "304": h.get(listingPath+"/impact", "If-None-Match", etag),
+		"401": h.get(mePath), "403": h.get("/api", "Host", "evil.test"), "404": h.get("/x"), "405": h.do("PUT", "/api", nil), "page": h.get("/"),
+		"preflight": h.do("OPTIONS", loginPath, nil, "Origin", "http://localhost:1", "Access-Control-Request-Method", "POST"),
+	} {
+		if a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%s: %v", name, a.header)
+		}
+		policy := a.header.Get("Content-Security-Policy")
+		if name != "page" && policy != "default-src 'none'; frame-ancestors 'none'" || name == "page" && !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: Content-Security-Policy %q", name, policy)
+		}
+		if name == "page" && (a.header.Get("X-Frame-Options") != "DENY" || a.header.Get("Referrer-Policy") != "no-referrer") {
+			t.Errorf("%s: %v", name, a.header)
+		}
+	}
+}
+
+func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral")
+	p := h.login("demo")
+	h.me(p.access).want(200)
+	h.get(mePath + "?token=" + p.access).want(401)
+	h.get(mePath + "/" + p.access).want(404)
+	h.get("/a%20b%0Ac").want(404)
+	h.process.stop(t)
+
+	var lines []object
+	for text := range strings.Lines(h.process.stderr.String()) {
+		var line object
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if line["method"] != nil {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 5 || lines[1]["method"] != "GET" || lines[1]["path"] != mePath || lines[1]["status"] != 200.0 {
+		t.Errorf("%v", lines)
+	}
+	for _, secret := range []string{p.access, p.refresh, "demo-password"} {
+		if strings.Contains(h.process.stderr.String(), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+}
