@@ -1,7 +1,9 @@
-package main
+// The page as it is served.
+
+package e2e
 
 import (
-	"io/fs"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,7 +11,7 @@ import (
 
 func TestPageIsServedWithItsPolicyAndRevalidated(t *testing.T) {
 	t.Parallel()
-	h := newTestHub(t)
+	h := newHub(t)
 	for _, row := range []struct{ path, mediaType, begins string }{
 		{"/", "text/html; charset=utf-8", "<!doctype html>"},
 		{"/web/app.js", "text/javascript; charset=utf-8", "//"},
@@ -21,8 +23,8 @@ func TestPageIsServedWithItsPolicyAndRevalidated(t *testing.T) {
 		if !strings.HasPrefix(string(a.body), row.begins) || a.header.Get("Content-Type") != row.mediaType {
 			t.Errorf("%s: %s %.20q", row.path, a.header.Get("Content-Type"), a.body)
 		}
-		if a.header.Get("Content-Security-Policy") != pagePolicy || strings.Contains(pagePolicy, "unsafe") {
-			t.Errorf("%s: Content-Security-Policy %q", row.path, a.header.Get("Content-Security-Policy"))
+		if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: Content-Security-Policy %q", row.path, policy)
 		}
 		h.get(row.path, "If-None-Match", a.header.Get("ETag")).want(304)
 		if head := h.do("HEAD", row.path, nil).want(200); len(head.body) != 0 || head.header.Get("ETag") != a.header.Get("ETag") {
@@ -33,7 +35,7 @@ func TestPageIsServedWithItsPolicyAndRevalidated(t *testing.T) {
 
 func TestPageHasNoOtherParts(t *testing.T) {
 	t.Parallel()
-	h := newTestHub(t)
+	h := newHub(t)
 	for _, path := range []string{"/web/", "/web/nothing.js", "/web/test/client.ts", "/web/..%2fhub.go", "/web/%2e%2e%2fopenapi.json", "/index.html", "/web/openapi.json"} {
 		h.get(path).want(404, "not_found")
 	}
@@ -43,7 +45,7 @@ func TestPageHasNoOtherParts(t *testing.T) {
 // Whatever the page loads it names relative to itself, so that it works below /ns/NAME/ too, and it is there.
 func TestPageNamesItsPartsRelatively(t *testing.T) {
 	t.Parallel()
-	h := newTestHub(t)
+	h := newHub(t)
 	index := string(h.get("/").want(200).body)
 	named := regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(index, -1)
 	if len(named) < 4 {
@@ -55,11 +57,16 @@ func TestPageNamesItsPartsRelatively(t *testing.T) {
 		}
 		h.get("/" + m[1]).want(200)
 	}
-	fs.WalkDir(page, "web", func(name string, _ fs.DirEntry, _ error) error {
-		content, _ := page.ReadFile(name)
-		if at := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://[^w]`).Find(content); at != nil {
+	parts, err := filepath.Glob(root + "/web/*.*")
+	if err != nil || len(parts) < 5 {
+		t.Fatal(parts, err)
+	}
+	for _, name := range parts {
+		if strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".json") {
+			continue
+		}
+		if at := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://[^w]`).FindString(readFile(t, name)); at != "" {
 			t.Errorf("%s has %s", name, at)
 		}
-		return nil
-	})
+	}
 }

@@ -1,8 +1,8 @@
-package main
+// The tour that -tour gives.
+
+package e2e
 
 import (
-	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,9 +13,7 @@ import (
 
 func tourOf(t *testing.T, args ...string) (status int, out, complaint string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	status = cli(context.Background(), append([]string{"-tour"}, args...), strings.NewReader(""), &stdout, &stderr)
-	return status, stdout.String(), stderr.String()
+	return run(t, append([]string{"-tour"}, args...)...)
 }
 
 func TestTourOfItsOwnHub(t *testing.T) {
@@ -38,7 +36,7 @@ func TestTourOfItsOwnHub(t *testing.T) {
 
 func TestTourOfARunningHub(t *testing.T) {
 	t.Parallel()
-	p := startProcess(t, "-ephemeral", "-log", "off")
+	p := start(t, "-ephemeral")
 	if status, out, complaint := tourOf(t, "-base-url", p.base); status != 0 || !strings.Contains(out, "A tour of the hub at "+p.base+"\n") {
 		t.Fatalf("exit %d: %s\n%s", status, complaint, out)
 	}
@@ -46,7 +44,7 @@ func TestTourOfARunningHub(t *testing.T) {
 
 func TestTourFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	p := startProcess(t, "-ephemeral", "-log", "off")
+	p := start(t, "-ephemeral")
 	target, _ := url.Parse(p.base)
 	spoil := func(path string, change func(*http.Response)) string {
 		proxy := httputil.NewSingleHostReverseProxy(target)
@@ -62,10 +60,10 @@ func TestTourFindsWhatIsWrong(t *testing.T) {
 	}
 	for _, row := range []struct{ name, base, complaint string }{
 		{"nobody there", "http://127.0.0.1:1", "step 1: "},
-		{"status", spoil("/api/authentication/logout", func(r *http.Response) { r.StatusCode = 200 }), "step 11: the status is not 204"},
+		{"status", spoil(logoutPath, func(r *http.Response) { r.StatusCode = 200 }), "step 11: the status is not 204"},
 		{"media type", spoil("/healthz", func(r *http.Response) { r.Header.Set("Content-Type", "text/html") }), "step 1: the media type is not application/json"},
-		{"no challenge", spoil("/api/authentication/me", func(r *http.Response) { r.Header.Del("WWW-Authenticate") }), "step 4: it is no token_missing"},
-		{"no ETag", spoil("/api/files/phase2/impact", func(r *http.Response) { r.Header.Del("ETag") }), "step 9: it has no ETag"},
+		{"no challenge", spoil(mePath, func(r *http.Response) { r.Header.Del("WWW-Authenticate") }), "step 4: it is no token_missing"},
+		{"no ETag", spoil(listingPath+"/impact", func(r *http.Response) { r.Header.Del("ETag") }), "step 9: it has no ETag"},
 	} {
 		status, _, complaint := tourOf(t, "-base-url", row.base)
 		if status != 1 || !strings.Contains(complaint, row.complaint) {

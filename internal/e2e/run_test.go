@@ -1,0 +1,332 @@
+// Runs: their record, their parameters, their input, and who waits for whom.
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestRunRecord(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	h.get(runPath).want(404, "no_run")
+
+	rec := h.upload(fourReadings + "x,a,7\n2025-01-01T01:00:00Z,a,14\n2025-01-01T00:00:00Z,a,7\n").want(200).json()
+
+	if got := keysOf(rec); !slices.Equal(got, []string{"duration_ms", "error", "finished_at", "id", "parameters", "phase2_files", "progress", "screening", "source", "started_at", "status"}) {
+		t.Errorf("members %v", got)
+	}
+	for member, want := range map[string]string{
+		"status": `"succeeded"`, "progress": `1`, "error": `null`, "started_at": `"2026-03-01T12:00:00.000Z"`, "finished_at": `"2026-03-01T12:00:00.000Z"`,
+		"duration_ms": `0`,
+		"parameters":  `{"high":8.5,"interval":"1h","low":6.5,"max_gap":"1h"}`,
+		"source":      `{"bytes":181,"name":"request","sha256":"`,
+		"screening": `{"accepted":4,"first_rejected":[{"line":6,"reason":"malformed"},{"line":7,"reason":"saturated"},{"line":8,"reason":"out_of_order"}],` +
+			`"rejected":{"malformed":1,"out_of_order":1,"saturated":1},"rows":7}`,
+	} {
+		if got, _ := json.Marshal(rec[member]); !strings.HasPrefix(string(got), want) {
+			t.Errorf("%s %s, want %s", member, got, want)
+		}
+	}
+	if got := h.get(runPath).want(200).json(); fmt.Sprint(got) != fmt.Sprint(rec) {
+		t.Errorf("latest run %v", got)
+	}
+	if got := h.get(listingPath).json()["phase2_files"]; fmt.Sprint(got) != fmt.Sprint(rec["phase2_files"]) {
+		t.Errorf("listing %v", got)
+	}
+}
+
+func TestTheThreeFilesBelongTogether(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	rec := h.post(runPath+"?low=7&high=8&interval=30m&max_gap=20m", fourReadings, "Content-Type", "text/csv; charset=UTF-8").want(200).json()
+
+	for _, path := range filePaths {
+		file := h.get(path).want(200)
+		if !strings.HasPrefix(string(file.body), `{"parameters":{"low":7,"high":8,"interval":"30m","max_gap":"20m"},`) {
+			t.Errorf("%s begins %.100s", path, file.body)
+		}
+		if got := file.json(); fmt.Sprint(got["parameters"], got["source"]) != fmt.Sprint(rec["parameters"], rec["source"]) {
+			t.Errorf("%s: %v %v", path, got["parameters"], got["source"])
+		}
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	t.Parallel()
+	one, two := newStillHub(t), newStillHub(t)
+	one.post(runPath, nil).want(200)
+	two.post(runPath, nil).want(200)
+	for _, path := range filePaths {
+		a, b := one.get(path), two.get(path)
+		if string(a.body) != string(b.body) || a.header.Get("ETag") != b.header.Get("ETag") {
+			t.Errorf("%s differs", path)
+		}
+	}
+}
+
+func TestParametersAreChecked(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	for query, field := range map[string]string{
+		"low=7&low=7": "low", "low=0": "low", "low=-1": "low", "low=x": "low", "low=": "low", "low=NaN": "low", "low=8.5": "low", "low=9": "low",
+		"high=14": "high", "high=6.5": "low", "high=1e3": "high", "high=8,5": "high",
+		"interval=59s": "interval", "interval=24h1s": "interval", "interval=1": "interval", "interval=90.5s": "interval", "interval=-1h": "interval",
+		"max_gap=0s": "max_gap", "max_gap=-1m": "max_gap", "max_gap=forever": "max_gap", "max_gap=99999999h": "max_gap", "lwo=7": "lwo",
+	} {
+		h.post(runPath+"?"+query, nil).wantField(field)
+	}
+	h.get(runPath).want(404, "no_run")
+	for _, query := range []string{"low=0.001&high=13.999", "interval=1m", "interval=24h", "max_gap=1ms", "low=6.5e0"} {
+		h.post(runPath+"?"+query, fourReadings, "Content-Type", "text/csv").want(200)
+	}
+}
+
+func TestUnusableReadingsLeaveTheFilesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "readings.csv")
+	h := start(t, "-ephemeral", "-readings", file)
+	h.upload(fourReadings).want(200)
+	before := h.get(listingPath).body
+
+	for name, readings := range map[string]string{
+		"nothing":           "",
+		"other header":      "zeit,ort,ph\n2025-01-01T00:00:00Z,a,7\n",
+		"no rows":           "time,station,ph\n",
+		"nothing to accept": "time,station,ph\n2025-01-01T00:00:00Z,a,14\nx\n",
+		"a picture":         "\x89PNG\r\n\x1a\n\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.upload(readings).want(422, "unusable_readings")
+			rec := h.get(runPath).want(200).json()
+			if rec["status"] != "failed" || rec["error"].(object)["code"] != "unusable_readings" {
+				t.Errorf("record %v", rec)
+			}
+		})
+	}
+	h.post(runPath, nil).want(422, "unusable_readings") // the file is not there
+
+	if after := h.get(listingPath).body; string(after) != string(before) {
+		t.Errorf("listing changed:\n%s%s", before, after)
+	}
+}
+
+func TestReadingsFileIsReadAfresh(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "plant.csv", fourReadings)
+	h := start(t, "-ephemeral", "-readings", file)
+	if got := h.post(runPath, nil).want(200).json()["source"].(object)["name"]; got != "plant.csv" {
+		t.Errorf("source %v", got)
+	}
+	if err := os.WriteFile(file, []byte(fourReadings+"2025-01-01T01:00:00Z,a,7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.post(runPath, nil).want(200).json()["screening"].(object)["accepted"]; got != 5.0 {
+		t.Errorf("accepted %v", got)
+	}
+}
+
+func TestRunBodies(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	h.post(runPath, "", "Content-Type", "application/json").want(200) // clients that always send a type
+	h.post(runPath, "{}", "Content-Type", "application/json").want(415, "unsupported_media_type")
+	if a := h.post(runPath, fourReadings, "Content-Type", "text/csv", "Content-Encoding", "gzip").want(415, "unsupported_media_type"); a.header.Get("Accept-Encoding") != "identity" {
+		t.Errorf("%v", a.header)
+	}
+	h.post(loginPath, right("demo"), "Content-Encoding", "gzip").want(415, "unsupported_media_type")
+	h.post(loginPath, right("demo"), "Content-Encoding", "identity").want(200)
+	h.post(runPath, fourReadings).want(415, "unsupported_media_type")
+	h.post(runPath, fourReadings, "Content-Type", "text/csv; charset=latin1").want(415, "unsupported_media_type")
+	h.post(runPath, fourReadings+strings.Repeat("x", 64<<20), "Content-Type", "text/csv").want(413, "body_too_large")
+}
+
+func TestRunWithoutWaiting(t *testing.T) {
+	t.Parallel()
+	held := holdRun(t)
+	h := held.hub
+
+	a := h.post(runPath, nil, "Prefer", "wait=1, Respond-Async").want(202) // joins the one that is held
+	if rec := a.json(); rec["id"] != held.id || rec["status"] != "running" || rec["finished_at"] != nil {
+		t.Errorf("record %v", rec)
+	}
+	if a.header.Get("Preference-Applied") != "respond-async" || a.header.Get("Location") != h.base+runPath {
+		t.Errorf("header %v", a.header)
+	}
+	if rec := h.get(runPath).want(200).json(); rec["id"] != held.id || rec["status"] != "running" || rec["progress"].(float64) >= 1 {
+		t.Errorf("record %v", rec)
+	}
+
+	held.release()
+	if rec := h.post(runPath, nil, "Prefer", "respond-async").want(202).json(); rec["id"] == held.id {
+		t.Error("a run that has ended is joined")
+	}
+}
+
+func TestRunsJoinOrQueue(t *testing.T) {
+	t.Parallel()
+	held := holdRun(t)
+	h := held.hub
+	async := func(query, readings string) *answer {
+		return h.post(runPath+query, readings, "Content-Type", "text/csv", "Prefer", "respond-async")
+	}
+
+	queued := async("", fourReadings).want(202).str("id")
+	if joined := async("", fourReadings).want(202).str("id"); joined != queued {
+		t.Errorf("the same input does not join")
+	}
+	if other := async("?low=7", fourReadings).want(202).str("id"); other == queued {
+		t.Errorf("other parameters join")
+	}
+	for i := range 6 { // eight wait
+		async("", fourReadings+fmt.Sprintf("2025-01-02T00:00:0%dZ,a,7\n", i)).want(202)
+	}
+	if a := async("?low=7.5", fourReadings).want(503, "busy"); a.header.Get("Retry-After") == "" {
+		t.Errorf("no Retry-After")
+	}
+	async("", fourReadings).want(202) // joining takes no room
+
+	held.release()
+	h.upload(fourReadings + "2025-01-03T00:00:00Z,a,7\n").want(200) // the last in line
+	if names := mustList(t, filepath.Join(held.dir, "phase2")); len(names) != 3 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// heldRun is a run of a durable hub that doesn't get its readings until it is released.
+type heldRun struct {
+	*hub
+	id        string
+	dir, fifo string
+}
+
+// holdRun starts a hub and a run of its own readings, which come through a FIFO.
+func holdRun(t *testing.T, flags ...string) *heldRun {
+	t.Helper()
+	fifo := filepath.Join(t.TempDir(), "readings.csv")
+	if err := mkfifo(fifo); err != nil {
+		t.Skip("no FIFO to hold a run with: ", err)
+	}
+	held := &heldRun{dir: t.TempDir(), fifo: fifo}
+	held.hub = start(t, append([]string{"-dir", held.dir, "-readings", fifo}, flags...)...)
+	held.id = held.post(runPath, nil, "Prefer", "respond-async").want(202).str("id")
+	return held
+}
+
+// feed opens the FIFO once the run reads it, and gives it these readings.
+func (r *heldRun) feed(readings string) {
+	r.t.Helper()
+	var w *os.File
+	eventually(r.t, "the run reads", func() (ok bool) {
+		var err error
+		w, err = os.OpenFile(r.fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // refused as long as nobody reads
+		return err == nil
+	})
+	defer w.Close()
+	if _, err := io.WriteString(w, readings); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// release lets the run go on and waits until it has ended.
+func (r *heldRun) release() {
+	r.t.Helper()
+	r.feed(fourReadings)
+	eventually(r.t, "the run has ended", func() bool {
+		rec := r.get(runPath).want(200).json()
+		return rec["id"] != r.id || rec["status"] != "running"
+	})
+}
+
+// TestAClientThatLeavesStopsNoRun: the run that a client waited for goes on without it.
+func TestAClientThatLeavesStopsNoRun(t *testing.T) {
+	t.Parallel()
+	held := holdRun(t)
+	c := held.dial(t)
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", runPath)
+	c.Close()
+	held.release()
+	for _, e := range held.entries() {
+		if e["available"] != true {
+			t.Errorf("%v", e)
+		}
+	}
+}
+
+func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	held := holdRun(t)
+	held.release()
+	before := held.get(listingPath + "/impact").want(200).body
+	held.post(runPath+"?high=8", nil, "Prefer", "respond-async").want(202)
+	if status := held.process.stop(t); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	h := start(t, "-dir", held.dir)
+	if after := h.get(listingPath + "/impact").want(200).body; string(after) != string(before) {
+		t.Errorf("changed:\n%s", after)
+	}
+}
+
+func TestARunOfAFileThatWasReplacedIsAnotherRun(t *testing.T) {
+	t.Parallel()
+	held := holdRun(t)
+	if err := os.Rename(held.fifo, held.fifo+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(held.fifo, []byte(fourReadings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if second := held.post(runPath, nil, "Prefer", "respond-async").want(202).str("id"); second == held.id {
+		t.Errorf("another file joins")
+	}
+	held.fifo += ".old"
+	held.release()
+}
+
+func TestAFolderRemovedByHandIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := start(t, "-dir", dir)
+	h.upload(fourReadings).want(200)
+	if err := os.RemoveAll(filepath.Join(dir, "phase2")); err != nil {
+		t.Fatal(err)
+	}
+	h.get(listingPath+"/impact").want(404, "file_unavailable")
+	h.upload(fourReadings).want(200)
+	h.get(listingPath + "/impact").want(200)
+}
+
+func TestAFailedRunTellsOfAllItsInput(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	readings := "no header\n" + strings.Repeat("and more\n", 100_000)
+	h.upload(readings).want(422, "unusable_readings")
+	if got := h.get(runPath).json()["source"].(object)["bytes"]; got != float64(len(readings)) {
+		t.Errorf("source of %v bytes, sent were %d", got, len(readings))
+	}
+}
+
+// TestRealReadings runs on a year's real readings, which are no part of the project.
+func TestRealReadings(t *testing.T) {
+	t.Parallel()
+	const file = root + "/../shared/data/nerrs_2013.csv"
+	_, err := os.Stat(file)
+	require(t, err == nil, "readings of shared/data")
+	h := start(t, "-ephemeral", "-readings", file)
+	rec := h.post(runPath, nil).want(200).json()
+	if got := fmt.Sprint(rec["screening"].(object)["rows"], rec["screening"].(object)["rejected"]); got != "43414 map[malformed:0 out_of_order:0 saturated:1061]" {
+		t.Errorf("screening %s", got)
+	}
+	if alerts := h.get(listingPath + "/alertesph").json()["alerts"].([]any); len(alerts) != 54 {
+		t.Errorf("%d alerts", len(alerts))
+	}
+}
