@@ -142,7 +142,7 @@ func (c *content) compressed(open *os.File) *representation {
 // serveFile answers with one of the files. A range is always one of the file as it is, and the compressed form has
 // an ETag of its own (RFC 9110 section 8.8.3). Who has the file as it is already, as a client that asked with HEAD
 // first, is asked about that and not sent the other form.
-func serveFile(file resultFile) route {
+func serveFile(file resultFile) hubHandler {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
 		c, open, err := h.output.read(file)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -9,33 +9,31 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"authhub/internal/reply"
+	"authhub/internal/route"
 )
 
-// Hub is one whole hub. All its parts are required; hubs of one process share mux, hasher and settings.
+// Hub is one whole hub. All its parts are required; hubs of one process share settings, operations and hasher.
 type Hub struct {
-	settings  *settings
-	mux       *http.ServeMux
-	hasher    *hasher
-	store     *store
-	signer    *signer
-	throttle  *throttle
-	output    *output
-	runs      *runs
-	namespace string // of the lab; "" for the root
-	base      string // the address clients know this hub by, without a slash at the end
-	now       func() time.Time
-	reuse     func() reusePolicy
-	rand      io.Reader
-	log       *slog.Logger
+	settings   *settings
+	operations *route.Table[*Hub]
+	hasher     *hasher
+	store      *store
+	signer     *signer
+	throttle   *throttle
+	output     *output
+	runs       *runs
+	namespace  string // of the lab; "" for the root
+	base       string // the address clients know this hub by, without a slash at the end
+	now        func() time.Time
+	reuse      func() reusePolicy
+	rand       io.Reader
+	log        *slog.Logger
 }
 
 // settings is what the operator chose, the same for every hub of the process.
@@ -50,95 +48,63 @@ type settings struct {
 	timeouts     timeouts
 }
 
-// newMux returns the routes of a hub.
-func newMux() *http.ServeMux {
-	mux := http.NewServeMux()
-	for pattern, serve := range routes() {
-		mux.Handle(pattern, serve)
-	}
-	for path, allow := range allowedMethods(maps.Keys(routes())) {
-		mux.Handle(path, methodNotAllowed(allow))
-	}
-	return mux
+// hubHandler serves one operation of the hub that it is called on.
+type hubHandler = func(*Hub, http.ResponseWriter, *http.Request) error
+
+// newOperations returns all that a hub does. The index, the lab and the test of openapi.json read the table.
+func newOperations() *route.Table[*Hub] {
+	t := route.NewTable[*Hub]()
+	// auth.go
+	t.Add("POST", "/api/authentication/register", "register", "make an account and log in", "none", (*Hub).register)
+	t.Add("POST", "/api/authentication/login", "login", "log in", "none", (*Hub).login)
+	t.Add("GET", "/api/authentication/me", "me", "the current user", "access", (*Hub).showUser)
+	t.Add("POST", "/api/authentication/refresh", "refresh", "exchange the refresh token for a new pair", "refresh", (*Hub).refresh)
+	t.Add("POST", "/api/authentication/logout", "logout", "end the session (?all=true: all of the user's)", "access or refresh", (*Hub).logout)
+
+	// files.go
+	t.Add("GET", "/api/files/phase2", "listing", "which of the three files are available", ofFiles, filesRoute((*Hub).listFiles))
+	t.Add("GET", "/api/files/phase2/barrier", "file", barrierFile.name(), ofFiles, filesRoute(serveFile(barrierFile)))
+	t.Add("GET", "/api/files/phase2/impact", "file", impactFile.name(), ofFiles, filesRoute(serveFile(impactFile)))
+	t.Add("GET", "/api/files/phase2/alertesph", "file", alertsFile.name(), ofFiles, filesRoute(serveFile(alertsFile)))
+
+	// run.go
+	t.Add("POST", "/api/run-ph-barrier-phase2", "run", "produce the three files", ofRun, runRoute((*Hub).startRun))
+	t.Add("GET", "/api/run-ph-barrier-phase2", "run", "the current or latest run", ofRun, runRoute((*Hub).showRun))
+
+	// main.go
+	t.Add("GET", "/api", "index", "this index", "none", (*Hub).showIndex)
+	t.Add("GET", "/healthz", "", "ready and able to store", "none", (*Hub).showHealth)
+	t.Add("GET", "/openapi.json", "", "the description of all of this for programs (OpenAPI 3.1)", "none", (*Hub).showDescription)
+	t.Add("GET", "/{$}", "", "the page for people", "none", (*Hub).showPage)
+	t.Add("GET", "/web/{file}", "", "", "none", (*Hub).showAsset)
+	return t
 }
 
-// routes are all there are. GET routes answer HEAD as well (net/http.ServeMux).
-func routes() map[string]route {
-	return map[string]route{
-		// auth.go
-		"POST /api/authentication/register": (*Hub).register,
-		"POST /api/authentication/login":    (*Hub).login,
-		"GET /api/authentication/me":        (*Hub).showUser,
-		"POST /api/authentication/refresh":  (*Hub).refresh,
-		"POST /api/authentication/logout":   (*Hub).logout,
+// Operations of these groups ask for an access token where the operator says so with -protect.
+const (
+	ofFiles = "files"
+	ofRun   = "run"
+)
 
-		// files.go, content.go
-		"GET /api/files/phase2":           filesRoute((*Hub).listFiles),
-		"GET /api/files/phase2/barrier":   filesRoute(serveFile(barrierFile)),
-		"GET /api/files/phase2/impact":    filesRoute(serveFile(impactFile)),
-		"GET /api/files/phase2/alertesph": filesRoute(serveFile(alertsFile)),
-
-		// run.go
-		"POST /api/run-ph-barrier-phase2": runRoute((*Hub).startRun),
-		"GET /api/run-ph-barrier-phase2":  runRoute((*Hub).showRun),
-
-		// web.go
-		"GET /{$}":          (*Hub).showPage,
-		"GET /web/{file}":   (*Hub).showAsset,
-		"GET /openapi.json": (*Hub).showDescription,
-
-		// hub.go
-		"GET /api":     (*Hub).showIndex,
-		"GET /healthz": (*Hub).showHealth,
+// tokenFor returns the token that operations of this group ask for.
+func (s *settings) tokenFor(group string) string {
+	switch {
+	case group == ofFiles && s.protectFiles, group == ofRun && s.protectRun:
+		return "access"
+	case group == ofFiles, group == ofRun:
+		return "none"
 	}
-}
-
-// allowedMethods returns, for each path of these "METHOD /path" patterns, the Allow header of its 405.
-func allowedMethods(patterns iter.Seq[string]) map[string]string {
-	methods := make(map[string][]string)
-	for pattern := range patterns {
-		method, path, _ := strings.Cut(pattern, " ")
-		methods[path] = append(methods[path], method)
-		if method == "GET" {
-			methods[path] = append(methods[path], "HEAD")
-		}
-	}
-	allow := make(map[string]string, len(methods))
-	for path, m := range methods {
-		slices.Sort(m)
-		allow[path] = strings.Join(m, ", ")
-	}
-	return allow
-}
-
-// route is one operation of whichever hub it is called on.
-type route func(*Hub, http.ResponseWriter, *http.Request) error
-
-// ServeHTTP makes a route something that a ServeMux holds. It has no hub, so it is never called: the mux only
-// finds routes for Hub.ServeHTTP.
-func (route) ServeHTTP(http.ResponseWriter, *http.Request) { panic("a route was served without a hub") }
-
-func methodNotAllowed(allow string) route {
-	return func(_ *Hub, _ http.ResponseWriter, r *http.Request) error {
-		e := reply.Fail(http.StatusMethodNotAllowed, "method_not_allowed", "This path takes "+allow+".")
-		e.Header = http.Header{"Allow": {allow}}
-		return e
-	}
+	return group
 }
 
 // filesRoute and runRoute guard an operation as the operator asked with -protect.
-func filesRoute(serve route) route {
-	return guarded(serve, func(s *settings) bool { return s.protectFiles })
-}
+func filesRoute(serve hubHandler) hubHandler { return guarded(serve, ofFiles) }
+func runRoute(serve hubHandler) hubHandler   { return guarded(serve, ofRun) }
 
-func runRoute(serve route) route {
-	return guarded(serve, func(s *settings) bool { return s.protectRun })
-}
-
-// guarded asks for an access token where the operation is protected.
-func guarded(serve route, protected func(*settings) bool) route {
+// guarded asks for an access token where the group of the operation is protected.
+func guarded(serve hubHandler, group string) hubHandler {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
-		if protected(h.settings) {
+		if h.settings.tokenFor(group) == "access" {
 			if _, _, err := h.authenticate(r); err != nil {
 				return err
 			}
@@ -147,16 +113,8 @@ func guarded(serve route, protected func(*settings) bool) route {
 	}
 }
 
-// ServeHTTP answers r. A path that the mux would have cleaned is not found: nothing here redirects.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	found, pattern := h.mux.Handler(r)
-	serve, ok := found.(route)
-	if !ok {
-		reply.Write(w, reply.Fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is."))
-		return
-	}
-	r.Pattern = pattern
-	if err := serve(h, w, r); err != nil {
+	if err := h.operations.Serve(h, w, r); err != nil {
 		h.answerError(w, r, err)
 	}
 }
@@ -184,8 +142,8 @@ func (h *Hub) renewWriteDeadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // not every writer has deadlines
 }
 
-// operation is one line of the index.
-type operation struct {
+// indexLine is one line of the index.
+type indexLine struct {
 	Method  string `json:"method"`
 	Href    string `json:"href"`
 	Purpose string `json:"purpose"`
@@ -193,37 +151,19 @@ type operation struct {
 }
 
 func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
-	files, run := "none", "none"
-	if h.settings.protectFiles {
-		files = "access"
-	}
-	if h.settings.protectRun {
-		run = "access"
-	}
-	operations := []operation{
-		{"POST", "/api/authentication/register", "make an account and log in", "none"},
-		{"POST", "/api/authentication/login", "log in", "none"},
-		{"GET", "/api/authentication/me", "the current user", "access"},
-		{"POST", "/api/authentication/refresh", "exchange the refresh token for a new pair", "refresh"},
-		{"POST", "/api/authentication/logout", "end the session (?all=true: all of the user's)", "access or refresh"},
-		{"GET", "/api/files/phase2", "which of the three files are available", files},
-		{"GET", "/api/files/phase2/barrier", barrierFile.name(), files},
-		{"GET", "/api/files/phase2/impact", impactFile.name(), files},
-		{"GET", "/api/files/phase2/alertesph", alertsFile.name(), files},
-		{"POST", "/api/run-ph-barrier-phase2", "produce the three files", run},
-		{"GET", "/api/run-ph-barrier-phase2", "the current or latest run", run},
-		{"GET", "/api", "this index", "none"},
-		{"GET", "/healthz", "ready and able to store", "none"},
-		{"GET", "/openapi.json", "the description of all of this for programs (OpenAPI 3.1)", "none"},
-		{"GET", "/", "the page for people", "none"},
+	var lines []indexLine
+	for _, o := range h.operations.Operations {
+		if o.Purpose != "" {
+			lines = append(lines, indexLine{o.Method, strings.TrimSuffix(o.Path, "{$}"), o.Purpose, h.settings.tokenFor(o.Token)})
+		}
 	}
 	if h.settings.lab {
-		operations = append(operations, labOperations(h)...)
+		lines = append(lines, labOperations(h)...)
 	}
-	for i := range operations {
-		operations[i].Href = h.base + operations[i].Href
+	for i := range lines {
+		lines[i].Href = h.base + lines[i].Href
 	}
-	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": version(), "base_url": h.base, "operations": operations})
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": version(), "base_url": h.base, "operations": lines})
 }
 
 func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {

@@ -9,21 +9,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"hash/maphash"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"authhub/internal/reply"
+	"authhub/internal/route"
 )
 
 const (
@@ -37,8 +35,8 @@ type lab struct {
 	ctx      context.Context // ends when the process stops; then nothing waits any longer
 	secret   []byte          // of the namespaces
 	seeds    []*user
-	identity maphash.Seed // of the digests that tell whether two requests are the same
-	mux      *http.ServeMux
+	identity maphash.Seed      // of the digests that tell whether two requests are the same
+	names    map[string]string // of the hub's operations, by path
 	root     *bench
 
 	mu     sync.RWMutex
@@ -69,8 +67,11 @@ func newLab(ctx context.Context, hub *Hub) *lab {
 		secret:   hub.signer.keys[accessToken].key,
 		seeds:    hub.store.seedUsers(),
 		identity: maphash.MakeSeed(),
-		mux:      newLabMux(),
+		names:    make(map[string]string),
 		spaces:   make(map[string]*bench),
+	}
+	for _, o := range hub.operations.Operations {
+		l.names[o.Path] = o.Name
 	}
 	l.root = l.newBench(*hub)
 	return l
@@ -167,7 +168,7 @@ func (l *lab) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if toLab {
-		return b.serveLab(w, inner)
+		return labTable().Serve(b, w, inner)
 	}
 	b.serveHub(w, inner)
 	if inner != r {
@@ -258,7 +259,7 @@ func (l *lab) countNamespaces() int {
 
 func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name string) error {
 	if r.Method != http.MethodDelete {
-		return methodNotAllowed("DELETE, GET, HEAD")(nil, w, r)
+		return route.MethodNotAllowed("DELETE, GET, HEAD")
 	}
 	if err := refuseQuery(r); err != nil {
 		return err
@@ -276,107 +277,72 @@ func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	return nil
 }
 
-// labRoute is one operation of whichever bench it is called on.
-type labRoute func(*bench, http.ResponseWriter, *http.Request) error
+// labTable is all that the lab does to a bench.
+var labTable = sync.OnceValue(func() *route.Table[*bench] {
+	t := route.NewTable[*bench]()
+	add := func(method, path, purpose string, serve labRoute) {
+		if method+path != "GET/lab/requests" { // which has filters
+			serve = withoutQuery(serve)
+		}
+		t.Add(method, path, "", purpose, "", serve)
+	}
+	// lab_state.go
+	add("GET", "/lab", "time, policy, faults, counts", (*bench).showState)
+	add("POST", "/lab/reset", "back to the seeds", (*bench).reset)
+	add("GET", "/lab/sessions", "the live sessions", (*bench).listSessions)
+	add("POST", "/lab/sessions/{sid}/expire", "let a session's access or refresh token expire now", (*bench).expireSession)
+	add("POST", "/lab/sessions/{sid}/revoke", "end a session", (*bench).revokeSession)
+	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow", (*bench).setPolicy)
 
-// ServeHTTP makes a labRoute something that a ServeMux holds, as route's does.
-func (labRoute) ServeHTTP(http.ResponseWriter, *http.Request) {
-	panic("a lab route was served without a bench")
-}
+	// lab_snapshot.go
+	add("GET", "/lab/snapshot", "the whole state", (*bench).takeSnapshot)
+	add("PUT", "/lab/snapshot", "put a state back", (*bench).putSnapshot)
 
-// labEntry is a route and what the index says of it.
-type labEntry struct {
-	serve   labRoute
-	purpose string
-}
+	// lab_clock.go
+	add("PUT", "/lab/clock", "advance, set or freeze the time", (*bench).setClock)
 
-// labRoutes are all there are.
-func labRoutes() map[string]labEntry {
-	return map[string]labEntry{
-		// lab_state.go
-		"GET /lab":                        {(*bench).showState, "time, policy, faults, counts"},
-		"POST /lab/reset":                 {(*bench).reset, "back to the seeds"},
-		"GET /lab/sessions":               {(*bench).listSessions, "the live sessions"},
-		"POST /lab/sessions/{sid}/expire": {(*bench).expireSession, "let a session's access or refresh token expire now"},
-		"POST /lab/sessions/{sid}/revoke": {(*bench).revokeSession, "end a session"},
-		"PUT /lab/refresh-policy":         {(*bench).setPolicy, "what a spent refresh token does: strict, grace, allow"},
+	// lab_tokens.go
+	add("POST", "/lab/tokens", "a token to order, sound or with a defect", (*bench).orderToken)
 
-		// lab_snapshot.go
-		"GET /lab/snapshot": {(*bench).takeSnapshot, "the whole state"},
-		"PUT /lab/snapshot": {(*bench).putSnapshot, "put a state back"},
+	// lab_faults.go
+	add("POST", "/lab/faults", "have requests delayed, refused, dropped, cut or held", (*bench).addFault)
+	add("GET", "/lab/faults", "the faults and what they have hit", (*bench).listFaults)
+	add("DELETE", "/lab/faults", "no more faults", (*bench).deleteFaults)
+	add("DELETE", "/lab/faults/{id}", "one fault less", (*bench).deleteFault)
 
-		// lab_clock.go
-		"PUT /lab/clock": {(*bench).setClock, "advance, set or freeze the time"},
+	// lab_requests.go, lab_expect.go, lab_report.go
+	add("GET", "/lab/requests", "what came in", (*bench).listRequests)
+	add("DELETE", "/lab/requests", "forget what came in", (*bench).clearRequests)
+	add("POST", "/lab/expect", "wait until a statement about the requests holds", (*bench).expect)
+	add("GET", "/lab/report", "how the client behaved", (*bench).showReport)
+	return t
+})
 
-		// lab_tokens.go
-		"POST /lab/tokens": {(*bench).orderToken, "a token to order, sound or with a defect"},
-
-		// lab_faults.go
-		"POST /lab/faults":        {(*bench).addFault, "have requests delayed, refused, dropped, cut or held"},
-		"GET /lab/faults":         {(*bench).listFaults, "the faults and what they have hit"},
-		"DELETE /lab/faults":      {(*bench).deleteFaults, "no more faults"},
-		"DELETE /lab/faults/{id}": {(*bench).deleteFault, "one fault less"},
-
-		// lab_requests.go, lab_expect.go, lab_report.go
-		"GET /lab/requests":    {(*bench).listRequests, "what came in"},
-		"DELETE /lab/requests": {(*bench).clearRequests, "forget what came in"},
-		"POST /lab/expect":     {(*bench).expect, "wait until a statement about the requests holds"},
-		"GET /lab/report":      {(*bench).showReport, "how the client behaved"},
+// withoutQuery refuses a query, where serve takes none.
+func withoutQuery(serve labRoute) labRoute {
+	return func(b *bench, w http.ResponseWriter, r *http.Request) error {
+		if err := refuseQuery(r); err != nil {
+			return err
+		}
+		return serve(b, w, r)
 	}
 }
 
-func newLabMux() *http.ServeMux {
-	mux := http.NewServeMux()
-	routes := labRoutes()
-	for pattern, entry := range routes {
-		mux.Handle(pattern, entry.serve)
-	}
-	for path, allow := range allowedMethods(maps.Keys(routes)) {
-		mux.Handle(path, labRoute(func(_ *bench, w http.ResponseWriter, r *http.Request) error {
-			return methodNotAllowed(allow)(nil, w, r)
-		}))
-	}
-	return mux
-}
+// labRoute serves one operation of the bench that it is called on.
+type labRoute = func(*bench, http.ResponseWriter, *http.Request) error
 
 // labOperations returns the lab's lines of the index of h.
-func labOperations(h *Hub) []operation {
+func labOperations(h *Hub) []indexLine {
 	token := "none"
 	if h.settings.labKey != "" {
 		token = "lab key"
 	}
-	operations := []operation{{"DELETE", "", "end this namespace", token}}
+	lines := []indexLine{{"DELETE", "", "end this namespace", token}}
 	if h.namespace == "" {
-		operations[0] = operation{"DELETE", "/ns/{name}", "end a namespace", token}
+		lines[0] = indexLine{"DELETE", "/ns/{name}", "end a namespace", token}
 	}
-	for pattern, entry := range labRoutes() {
-		method, path, _ := strings.Cut(pattern, " ")
-		operations = append(operations, operation{method, path, entry.purpose, token})
+	for _, o := range labTable().Operations {
+		lines = append(lines, indexLine{o.Method, o.Path, o.Purpose, token})
 	}
-	slices.SortFunc(operations, func(a, b operation) int {
-		return cmp.Or(cmp.Compare(a.Href, b.Href), cmp.Compare(a.Method, b.Method))
-	})
-	return operations
-}
-
-// serveLab answers a lab request.
-func (b *bench) serveLab(w http.ResponseWriter, r *http.Request) error {
-	found, pattern := b.lab.mux.Handler(r)
-	serve, ok := found.(labRoute)
-	if !ok {
-		return reply.Fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is.")
-	}
-	_, path, _ := strings.Cut(pattern, " ")
-	if path != "" && pattern != "GET /lab/requests" { // which reads its own; without a method it is a 405
-		if err := refuseQuery(r); err != nil {
-			return err
-		}
-	}
-	given := strings.Split(r.URL.Path, "/")
-	for i, part := range strings.Split(path, "/") {
-		if strings.HasPrefix(part, "{") && i < len(given) {
-			r.SetPathValue(strings.Trim(part, "{}"), given[i])
-		}
-	}
-	return serve(b, w, r)
+	return lines
 }

@@ -41,9 +41,9 @@ var faultNames = []string{"operation", "session", "skip", "times", "delay", "hol
 // readFault reads an order. What can't be combined is a fault of the order.
 func readFault(in *question) *fault {
 	f := &fault{gone: make(chan struct{})}
-	f.Operation = in.oneOf("operation", append([]string{"*"}, operations...)...)
+	f.Operation = in.oneOf("operation", append([]string{"*"}, operationNames...)...)
 	if !in.has("operation") {
-		in.Fault("operation", "is missing: one of *, "+strings.Join(operations, ", "))
+		in.Fault("operation", "is missing: one of *, "+strings.Join(operationNames, ", "))
 	}
 	f.Session = in.Text("session")
 	f.Skip = in.whole("skip", 0, manyTimes, 0)

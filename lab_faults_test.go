@@ -451,3 +451,15 @@ func TestTruncatedAnswersKeepTheirLength(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEscapedSlashNamesNothing(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	pair := h.login("demo")
+	h.post("/lab/faults", object{"operation": "listing", "status": 503, "times": 0}).want(201)
+	h.do("DELETE", "/lab/faults/f1%2Fx", nil).want(404, "not_found")
+	h.get(listingPath).want(503)
+	h.post("/lab/sessions/"+h.sessions()[0]["id"].(string)+"%2Fx/revoke", nil).want(404, "not_found")
+	h.me(pair.access).want(200)
+	h.get("/web/nope%2Fapp.js").want(404, "not_found")
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +85,7 @@ func BenchmarkResetAfterUse(b *testing.B) {
 
 // FuzzLab sends anything at all to the lab's routes: never a 5xx, never a panic.
 func FuzzLab(f *testing.F) {
-	routes := slices.Sorted(maps.Keys(labRoutes()))
+	routes := patternsOf(labTable())
 	for i := range routes {
 		f.Add(i, `{"operation":"me","status":503,"headers":{"Retry-After":"1"},"body":{"a":1},"times":2}`)
 		f.Add(i, `{"advance":"16m","frozen":true}`)

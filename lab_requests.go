@@ -191,7 +191,7 @@ var filterNames = []string{"operation", "session", "user", "status", "after"}
 func (b *bench) readFilter(in *question) filter {
 	f := filter{Session: in.Text("session"), User: in.Text("user"), Status: in.whole("status", 100, 599, 0), After: in.whole("after", 0, 1<<53, 0)}
 	if in.has("operation") {
-		f.Operation = in.oneOf("operation", operations...)
+		f.Operation = in.oneOf("operation", operationNames...)
 	}
 	store := b.hub.Load().store
 	if u := store.userByID(f.User); u != nil && store.userNamed(f.User) == nil {

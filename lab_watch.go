@@ -18,31 +18,18 @@ import (
 	"authhub/internal/reply"
 )
 
-// operations are what faults and filters may name. Whatever else a client sends is "other".
-var operations = []string{"register", "login", "me", "refresh", "logout", "listing", "file", "run", "other"}
+// operationNames are what faults and filters may name. Whatever else a client sends is "other".
+var operationNames = []string{"register", "login", "me", "refresh", "logout", "listing", "file", "run", "other"}
 
-// operationAt returns the operation of a request, whatever the method: a login sent with GET is still meant as one. It
-// is "" for what the lab passes by: health, and what a browser asks for to show the page.
-func operationAt(r *http.Request) string {
-	path := r.URL.Path
-	if last, ok := strings.CutPrefix(path, "/api/authentication/"); ok && slices.Contains(operations[:5], last) {
-		return last
+// nameOf returns the name of the operation at the path of r, whatever the method: a login sent with GET is still meant
+// as a login. It is "" for what the lab passes by: health, and what a browser asks for to show the page.
+func (l *lab) nameOf(r *http.Request) string {
+	if name := l.names[r.URL.Path]; slices.Contains(operationNames, name) {
+		return name
 	}
-	switch path {
-	case "/":
-		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery == "" {
-			return ""
-		}
-	case "/healthz", "/openapi.json":
-		return ""
-	case "/api/files/phase2":
-		return "listing"
-	case barrierFile.endpoint(), impactFile.endpoint(), alertsFile.endpoint():
-		return "file"
-	case "/api/run-ph-barrier-phase2":
-		return "run"
-	}
-	if strings.HasPrefix(path, "/web/") {
+	switch {
+	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery == "",
+		r.URL.Path == "/healthz", r.URL.Path == "/openapi.json", strings.HasPrefix(r.URL.Path, "/web/"):
 		return ""
 	}
 	return "other"
@@ -50,7 +37,7 @@ func operationAt(r *http.Request) string {
 
 // serveHub serves a hub operation, with whatever fault meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
-	operation := operationAt(r)
+	operation := b.lab.nameOf(r)
 	if operation == "" {
 		b.hub.Load().ServeHTTP(w, r)
 		return

@@ -223,7 +223,7 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &Hub{settings: &o.settings, mux: newMux(), throttle: newThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
+	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: newThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
 	h.reuse = func() reusePolicy { return reusePolicy{} } // RFC 9700: a spent refresh token ends its session
 	release := func() error { return nil }
 	secret := []byte(o.secret)

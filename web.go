@@ -40,7 +40,7 @@ func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
-	return servePage(w, r, "web/"+path.Base(r.URL.Path))
+	return servePage(w, r, "web/"+r.PathValue("file"))
 }
 
 func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
