@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
 
@@ -145,12 +146,12 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	c, err := h.signer.open(token)
+	c, err := h.signer.Open(token)
 	if err != nil {
 		return err
 	}
 	now := h.now()
-	if err := c.check(refreshToken, now); err != nil {
+	if err := c.Check(jwt.Refresh, now); err != nil {
 		return err
 	}
 
@@ -197,7 +198,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 
-	c, err := h.signer.open(token) // an expired one will do: who logs out late still wants to be out
+	c, err := h.signer.Open(token) // an expired one will do: who logs out late still wants to be out
 	if err != nil {
 		return err
 	}
@@ -215,11 +216,11 @@ func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
 	if err != nil {
 		return session{}, nil, err
 	}
-	c, err := h.signer.open(token)
+	c, err := h.signer.Open(token)
 	if err != nil {
 		return session{}, nil, err
 	}
-	if err := c.check(accessToken, h.now()); err != nil {
+	if err := c.Check(jwt.Access, h.now()); err != nil {
 		return session{}, nil, err
 	}
 	s, u, err := h.store.live(c.Session)
@@ -229,7 +230,7 @@ func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
 	case c.Generation > s.Generation: // of a rotation that a snapshot put back has undone
 		return session{}, nil, errRevoked
 	case c.Generation < s.AccessFrom:
-		return session{}, nil, errTokenExpired
+		return session{}, nil, jwt.ErrExpired
 	}
 	return s, u, nil
 }
@@ -250,10 +251,10 @@ func (h *Hub) newID() string {
 }
 
 // claims returns what the current token of this kind says.
-func (s *session) claims(k kind, u *user) claims {
-	c := claims{Kind: k, Subject: u.ID, Session: s.ID, Generation: s.Generation, IssuedAt: s.Issued,
+func (s *session) claims(k jwt.Kind, u *user) jwt.Claims {
+	c := jwt.Claims{Kind: k, Subject: u.ID, Session: s.ID, Generation: s.Generation, IssuedAt: s.Issued,
 		ExpiresAt: s.Issued + s.RefreshTTL, Username: u.Username, Role: u.Role}
-	if k == accessToken {
+	if k == jwt.Access {
 		c.ExpiresAt = s.Issued + s.AccessTTL
 	}
 	return c
@@ -262,12 +263,12 @@ func (s *session) claims(k kind, u *user) claims {
 // writeSession answers with the current pair of s. The body is put together by hand, since encoding/json took a
 // fourteenth of a refresh's CPU time: nothing in it needs an escape but the user record, and that is JSON already.
 func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *user) error {
-	access, refresh := s.claims(accessToken, u), s.claims(refreshToken, u)
+	access, refresh := s.claims(jwt.Access, u), s.claims(jwt.Refresh, u)
 	b := make([]byte, 0, 1024)
-	b = h.signer.appendToken(append(b, `{"access_token":"`...), &access)
-	b = h.signer.appendToken(append(b, `","refresh_token":"`...), &refresh)
-	b = appendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
-	b = appendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
+	b = h.signer.Append(append(b, `{"access_token":"`...), &access)
+	b = h.signer.Append(append(b, `","refresh_token":"`...), &refresh)
+	b = jwt.AppendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
+	b = jwt.AppendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
 	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.record(), []byte("\n"))...)
 	reply.WriteBody(w, status, append(b, "}\n"...))
 	return nil

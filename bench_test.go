@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The operations as a benchmark sees them: edge, mux and handler, without socket and net/http. What they cost on
@@ -68,33 +67,6 @@ func BenchmarkFiles(b *testing.B) {
 			}
 		})
 	}
-}
-
-func BenchmarkToken(b *testing.B) {
-	s, err := newSigner([]byte("a secret of more than thirty-two bytes"), "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	c := claims{Kind: accessToken, Subject: "user-demo", Session: "AAAAAAAAAAAAAAAAAAAAAA", Generation: 7, IssuedAt: now.UnixMilli(),
-		ExpiresAt: now.Add(time.Hour).UnixMilli(), Username: "demo", Role: "user"}
-	token := string(s.appendToken(nil, &c))
-	b.Run("sign", func(b *testing.B) {
-		var buf []byte
-		b.ReportAllocs()
-		for b.Loop() {
-			buf = s.appendToken(buf[:0], &c)
-		}
-	})
-	b.Run("verify", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			got, err := s.open(token)
-			if err != nil || got.check(accessToken, now) != nil {
-				b.Fatal(got, err)
-			}
-		}
-	})
 }
 
 // member returns a member of a session body without the cost of parsing it.

@@ -50,7 +50,7 @@ func parseEvent(line []byte) (event, error) {
 // rotates, in the form in which json.Marshal writes them: a start takes a quarter of the time that it takes with
 // json.Unmarshal. Of any other record it reports false.
 func scanEvent(line string) (e event, ok bool) {
-	s := scanner{rest: line}
+	s := lineScanner{rest: line}
 	s.literal(`{`)
 	if strings.HasPrefix(s.rest, `"end":`) {
 		s.literal(`"end":[`)
@@ -66,7 +66,7 @@ func scanEvent(line string) (e event, ok bool) {
 	return e, !s.bad && s.rest == ""
 }
 
-func (s *scanner) rotation() *rotation {
+func (s *lineScanner) rotation() *rotation {
 	r := new(rotation)
 	s.literal(`"rotate":{"id":`)
 	r.Session = s.plainString()
@@ -79,7 +79,7 @@ func (s *scanner) rotation() *rotation {
 }
 
 // session reads a session that the lab has done nothing to. Its strings are copies, so that it does not hold the line.
-func (s *scanner) session() *session {
+func (s *lineScanner) session() *session {
 	started := new(session)
 	s.literal(`"start":{"id":`)
 	started.ID = strings.Clone(s.plainString())
@@ -100,17 +100,29 @@ func (s *scanner) session() *session {
 }
 
 // integer cuts a whole number that stands before a comma or a brace.
-func (s *scanner) integer() int64 {
+func (s *lineScanner) integer() int64 {
 	end := max(0, strings.IndexAny(s.rest, ",}"))
 	n, err := strconv.ParseInt(s.rest[:end], 10, 64)
 	s.rest, s.bad = s.rest[end:], s.bad || err != nil
 	return n
 }
 
+// lineScanner cuts a line into its parts. bad is set at the first part that is not what was asked for.
+type lineScanner struct {
+	rest string
+	bad  bool
+}
+
+func (s *lineScanner) literal(want string) {
+	rest, ok := strings.CutPrefix(s.rest, want)
+	s.rest, s.bad = rest, s.bad || !ok
+}
+
 // plainString cuts a string without escapes.
-func (s *scanner) plainString() string {
+func (s *lineScanner) plainString() string {
 	s.literal(`"`)
-	text := s.text()
-	s.bad = s.bad || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' }) // RFC 8259 section 7
+	text, rest, ok := strings.Cut(s.rest, `"`)
+	s.rest = rest
+	s.bad = s.bad || !ok || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '\\' }) // RFC 8259 section 7
 	return text
 }

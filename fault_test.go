@@ -17,10 +17,11 @@ import (
 
 	"authhub/internal/disk/disktest"
 	"authhub/internal/journal"
+	"authhub/internal/jwt"
 )
 
 // newHubOn returns a hub whose journal is on d and whose keys are those of signer.
-func newHubOn(t *testing.T, d *disktest.Disk, signer *signer) *testHub {
+func newHubOn(t *testing.T, d *disktest.Disk, signer *jwt.Signer) *testHub {
 	t.Helper()
 	h := newTestHub(t)
 	h.Hub.rand = rand.Reader // the next start must not give the same ids again
@@ -37,9 +38,9 @@ func newHubOn(t *testing.T, d *disktest.Disk, signer *signer) *testHub {
 	return h
 }
 
-func mustSigner(t testing.TB) *signer {
+func mustSigner(t testing.TB) *jwt.Signer {
 	t.Helper()
-	s, err := newSigner([]byte(strings.Repeat("s", minSecret)), "")
+	s, err := jwt.NewSigner([]byte(strings.Repeat("s", minSecret)), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"authhub/internal/jwt"
 )
 
 // How cost grows with what a hub holds: BENCHMARKS.md has the figures, each table from one command
@@ -196,8 +198,8 @@ func growNamespaces(b *testing.B, n int) {
 
 // refreshOrder is the body that refreshes s.
 func refreshOrder(h *testHub, s *session, u *user) string {
-	c := s.claims(refreshToken, u)
-	return `{"refresh_token":"` + string(h.signer.appendToken(nil, &c)) + `"}`
+	c := s.claims(jwt.Refresh, u)
+	return `{"refresh_token":"` + string(h.signer.Append(nil, &c)) + `"}`
 }
 
 func liveMB() float64 { return float64(heapInUse()) / 1e6 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 	"authhub/internal/route"
 )
@@ -24,7 +25,8 @@ type Hub struct {
 	operations *route.Table[*Hub]
 	hasher     *hasher
 	store      *store
-	signer     *signer
+	signer     *jwt.Signer
+	secret     []byte // what the signer's keys are derived from
 	throttle   *throttle
 	output     *output
 	runs       *runs

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 	"authhub/internal/route"
 )
@@ -64,7 +65,7 @@ type bench struct {
 func newLab(ctx context.Context, hub *Hub) *lab {
 	l := &lab{
 		ctx:      ctx,
-		secret:   hub.signer.keys[accessToken].key,
+		secret:   hub.secret,
 		seeds:    hub.store.seedUsers(),
 		identity: maphash.MakeSeed(),
 		names:    make(map[string]string),
@@ -107,7 +108,7 @@ func (l *lab) newNamespace(name string) (*bench, error) {
 	parts.output = temporaryOutput()
 	var err1, err2 error
 	parts.store, err1 = newStore(l.seeds)
-	parts.signer, err2 = newSigner(l.secret, "ns "+name)
+	parts.signer, err2 = jwt.NewSigner(l.secret, "ns "+name)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
 
@@ -112,7 +113,7 @@ func (r *seenRequest) pair() (generation, bool) {
 // isRefresh reports whether r exchanges, or tries to exchange, a refresh token of this hub.
 func (r *seenRequest) isRefresh() bool {
 	_, ok := r.pair()
-	return ok && r.operation == "refresh" && *r.token.Kind == refreshToken.String()
+	return ok && r.operation == "refresh" && *r.token.Kind == jwt.Refresh.String()
 }
 
 // twoRefreshes: one expiry, one refresh. Several with one token count as long as the successor pair is not in use and
@@ -414,7 +415,7 @@ func noRefreshAfterExpiry(all []*seenRequest) (findings []finding) {
 			clear(expired) // the client has taken care of it in its own way
 		case r.operation == "logout" || r.isRefresh() && r.status == http.StatusOK: // with an older token, too, where that is allowed
 			maps.DeleteFunc(expired, func(of generation, _ []*seenRequest) bool { return of.session == r.session })
-		case ok && !r.lost && !r.over && r.code == "token_expired" && *r.token.Kind == accessToken.String() && refreshed[g.session] <= g.number:
+		case ok && !r.lost && !r.over && r.code == "token_expired" && *r.token.Kind == jwt.Access.String() && refreshed[g.session] <= g.number:
 			expired[g] = append(expired[g], r)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
 
@@ -180,9 +181,9 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	k := accessToken
+	k := jwt.Access
 	if in.oneOf("token", "access", "refresh") == "refresh" {
-		k = refreshToken
+		k = jwt.Refresh
 	}
 	if err := in.Err(); err != nil {
 		return err

@@ -8,11 +8,12 @@ import (
 	"slices"
 
 	"authhub/internal/journal"
+	"authhub/internal/jwt"
 )
 
 // expire makes the access or the refresh tokens that a session has issued so far expire, and returns the session.
 // Errors: errRevoked, errStoreFailed, errDiskFull.
-func (s *store) expire(ctx context.Context, id string, k kind) (session, error) {
+func (s *store) expire(ctx context.Context, id string, k jwt.Kind) (session, error) {
 	var expired session
 	err := s.change(ctx, func() (event, error) {
 		current := s.sessions[id]
@@ -20,7 +21,7 @@ func (s *store) expire(ctx context.Context, id string, k kind) (session, error) 
 			return event{}, errRevoked
 		}
 		expired = *current
-		if k == accessToken {
+		if k == jwt.Access {
 			expired.AccessFrom = current.Generation + 1
 		} else {
 			expired.RefreshFrom = current.Generation + 1

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
 
@@ -44,9 +46,9 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := b.hub.Load()
 	owner := h.userOf(in)
-	k := accessToken
+	k := jwt.Access
 	if in.oneOf("kind", "access", "refresh") == "refresh" {
-		k = refreshToken
+		k = jwt.Refresh
 	}
 	defect, overrides := in.oneOf("defect", defects...), in.object("claims")
 	if err := in.Err(); err != nil {
@@ -70,7 +72,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	asked := k
 	if defect == "wrong_type" { // a sound token of the other kind
-		k = accessToken + refreshToken - k
+		k = theOther(k)
 	}
 	payload := override(defectiveClaims(s.claims(k, owner), defect, now), overrides)
 	token, payload, err := h.signDefective(k, payload, defect)
@@ -79,6 +81,13 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	return reply.WriteJSON(w, http.StatusCreated, tokenAnswer{token, asked.String(), defect, s.ID, owner.Username, payload})
+}
+
+func theOther(k jwt.Kind) jwt.Kind {
+	if k == jwt.Access {
+		return jwt.Refresh
+	}
+	return jwt.Access
 }
 
 // userOf returns the user whom a body names, by name or id.
@@ -97,7 +106,7 @@ func (h *Hub) userOf(in *question) *user {
 const defectMargin = time.Hour // how far from the time of the hub a defect of time lies
 
 // defectiveClaims returns the payload bytes for a defect that lies in the claims, or for none.
-func defectiveClaims(c claims, defect string, now time.Time) []byte {
+func defectiveClaims(c jwt.Claims, defect string, now time.Time) []byte {
 	life := c.ExpiresAt - c.IssuedAt
 	margin := defectMargin.Milliseconds()
 	switch defect {
@@ -107,7 +116,7 @@ func defectiveClaims(c claims, defect string, now time.Time) []byte {
 		c.NotBefore = now.UnixMilli() + margin
 		c.ExpiresAt = c.NotBefore + life
 	}
-	return c.appendJSON(nil)
+	return c.AppendJSON(nil)
 }
 
 // override returns the payload with its members replaced in place by those of the same name, and the others
@@ -143,13 +152,13 @@ func override(payload []byte, overrides map[string]any) []byte {
 	return append(out, '}')
 }
 
-// roundSeconds returns a time as tokens have it (appendSeconds), or as it is where that is none.
+// roundSeconds returns a time as tokens have it (jwt.AppendSeconds), or as it is where that is none.
 func roundSeconds(number json.Number) json.Number {
 	seconds, err := number.Float64()
 	if err != nil || math.Abs(seconds) > 1<<40 {
 		return number
 	}
-	return json.Number(appendSeconds(nil, int64(math.Round(seconds*1000))))
+	return json.Number(jwt.AppendSeconds(nil, int64(math.Round(seconds*1000))))
 }
 
 // members yields the members of a JSON object in their order.
@@ -177,24 +186,27 @@ func quote(v any) []byte {
 }
 
 // signDefective returns the token of this payload, with the defect if it lies outside the claims, and its payload.
-func (h *Hub) signDefective(k kind, payload []byte, defect string) (string, []byte, error) {
-	token := h.signer.signPayload(k, payload)
+func (h *Hub) signDefective(k jwt.Kind, payload []byte, defect string) (string, []byte, error) {
+	token := h.signer.SignPayload(k, payload)
 	switch defect {
 	case "wrong_key":
-		other, err := newSigner([]byte(rand.Text()), "")
+		other, err := jwt.NewSigner([]byte(rand.Text()), "")
 		if err != nil {
 			return "", nil, err
 		}
-		token = other.signPayload(k, payload)
+		token = other.SignPayload(k, payload)
 	case "alg_none": // RFC 8725 section 2.1
-		header := strings.Replace([...]string{accessHeader, refreshHeader}[k], "HS256", "none", 1)
-		token = tokenEncoding.EncodeToString([]byte(header)) + "." + tokenEncoding.EncodeToString(payload) + "."
+		header, _, _ := strings.Cut(token, ".")
+		decoded, _ := base64.RawURLEncoding.DecodeString(header)
+		token = base64.RawURLEncoding.EncodeToString(bytes.Replace(decoded, []byte("HS256"), []byte("none"), 1)) + "." +
+			base64.RawURLEncoding.EncodeToString(payload) + "."
 	case "truncated":
-		token = token[:len(token)-encodedMACLen/2]
+		signature := len(token) - strings.LastIndexByte(token, '.') - 1
+		token = token[:len(token)-signature/2]
 	case "tampered": // the signature of what it was, under what it is now
-		signature := token[strings.LastIndexByte(token, '.'):]
+		parts := strings.Split(token, ".")
 		payload = override(payload, map[string]any{"sub": "user-somebody-else"})
-		token = encodedHeaders[k] + tokenEncoding.EncodeToString(payload) + signature
+		token = parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload) + "." + parts[2]
 	}
 	return token, payload, nil
 }

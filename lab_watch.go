@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
 
@@ -193,7 +194,7 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 	if token == "" {
 		return
 	}
-	c, err := h.signer.open(token)
+	c, err := h.signer.Open(token)
 	if err != nil {
 		seen.token = &seenToken{State: "malformed"}
 		return
@@ -213,20 +214,20 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 }
 
 // stateOf returns the state of a token in the order in which a hub would find fault with it.
-func stateOf(c *claims, s *session, operation string, now time.Time) string {
-	want := accessToken
+func stateOf(c *jwt.Claims, s *session, operation string, now time.Time) string {
+	want := jwt.Access
 	if operation == "refresh" {
-		want = refreshToken
+		want = jwt.Refresh
 	}
-	err := c.check(want, now)
+	err := c.Check(want, now)
 	if operation == "logout" {
-		err = c.check(c.Kind, now)
+		err = c.Check(c.Kind, now)
 	}
-	from := map[kind]int{accessToken: s.AccessFrom, refreshToken: s.RefreshFrom}[c.Kind]
+	from := map[jwt.Kind]int{jwt.Access: s.AccessFrom, jwt.Refresh: s.RefreshFrom}[c.Kind]
 	switch {
-	case errors.Is(err, errTokenWrongType):
+	case errors.Is(err, jwt.ErrWrongType):
 		return "wrong_type"
-	case errors.Is(err, errTokenNotYet):
+	case errors.Is(err, jwt.ErrNotYet):
 		return "not_yet_valid"
 	case err != nil:
 		return "expired"
@@ -234,7 +235,7 @@ func stateOf(c *claims, s *session, operation string, now time.Time) string {
 		return "revoked"
 	case c.Generation < from:
 		return "expired"
-	case c.Kind == refreshToken && c.Generation < s.Generation:
+	case c.Kind == jwt.Refresh && c.Generation < s.Generation:
 		return "spent"
 	}
 	return "valid"
@@ -353,13 +354,13 @@ func (t *tap) code() string {
 }
 
 // created returns the claims of the session that was answered with, if one was.
-func (t *tap) created(hub *Hub) (claims, bool) {
+func (t *tap) created(hub *Hub) (jwt.Claims, bool) {
 	var body struct {
 		AccessToken string `json:"access_token"`
 	}
 	if !t.keep || t.status >= 300 || json.Unmarshal(t.kept, &body) != nil {
-		return claims{}, false
+		return jwt.Claims{}, false
 	}
-	c, err := hub.signer.open(body.AccessToken)
+	c, err := hub.signer.Open(body.AccessToken)
 	return c, err == nil
 }

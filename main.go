@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"authhub/internal/disk"
+	"authhub/internal/jwt"
 )
 
 // timeouts are how long the hub waits for its clients.
@@ -240,7 +241,8 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.signer, err = newSigner(secret, ""); err != nil {
+	h.secret = secret
+	if h.signer, err = jwt.NewSigner(secret, ""); err != nil {
 		return nil, nil, err
 	}
 	h.runs = newRuns(h.output, h.now, h.logRun)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
@@ -68,7 +69,7 @@ func parseHash(s string) (passwordHash, error) {
 type hasher struct {
 	rounds int
 	kdf    func(password string, salt []byte, rounds int) ([]byte, error)
-	key    macKey // of this process; keys the digests of verified passwords
+	key    []byte // of this process; keys the digests of verified passwords
 	nobody *credential
 	gate   chan struct{}
 	queue  chan struct{}
@@ -81,13 +82,13 @@ func newHasher(rounds int) *hasher {
 	h := &hasher{
 		rounds:   rounds,
 		kdf:      pbkdf2Key,
-		key:      macKey{key: make([]byte, sha256.Size)},
+		key:      make([]byte, sha256.Size),
 		nobody:   &credential{hash: passwordHash{rounds, make([]byte, saltLen), make([]byte, hashLen)}},
 		gate:     make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
 		queue:    make(chan struct{}, maxHashQueue),
 		verified: make(map[[sha256.Size]byte]struct{}),
 	}
-	rand.Read(h.key.key)
+	rand.Read(h.key)
 	return h
 }
 
@@ -136,13 +137,15 @@ func (h *hasher) verify(ctx context.Context, c *credential, password string) (bo
 	return true, nil
 }
 
-func (h *hasher) digest(c *credential, password string) [sha256.Size]byte {
-	message := make([]byte, 0, 512)
-	message = append(message, c.hash.salt...)
-	message = append(message, c.hash.hash...)
-	message = append(message, c.plain...) // one of the two is empty, so the parts can't run into one another
-	message = append(message, 0)
-	return h.key.sum(append(message, password...))
+func (h *hasher) digest(c *credential, password string) (digest [sha256.Size]byte) {
+	m := hmac.New(sha256.New, h.key)
+	m.Write(c.hash.salt)
+	m.Write(c.hash.hash)
+	io.WriteString(m, c.plain) // either this or the two before are empty, so the parts can't run into one another
+	m.Write([]byte{0})
+	io.WriteString(m, password)
+	m.Sum(digest[:0])
+	return digest
 }
 
 // derive runs the key derivation when its turn comes; errBusy when too many wait or it takes too long.

@@ -23,6 +23,7 @@ import (
 
 	"authhub/internal/disk"
 	"authhub/internal/journal"
+	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
 
@@ -147,7 +148,7 @@ func (s *store) startSession(ctx context.Context, started session) error {
 // rotate spends the refresh token of generation gen and returns the session with its next pair current.
 // A token spent before ends the session, unless policy lets it pass: errReused, once that is on disk. The same token
 // and the other spent ones of that session are errReused from then on, as long as the session is remembered.
-// Errors besides: errRevoked, errTokenExpired, errDisabled, errStoreFailed, errDiskFull.
+// Errors besides: errRevoked, jwt.ErrExpired, errDisabled, errStoreFailed, errDiskFull.
 func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time, policy reusePolicy) (session, *user, error) {
 	var next session
 	var owner *user
@@ -160,7 +161,7 @@ func (s *store) rotate(ctx context.Context, id string, gen int, now time.Time, p
 		case current == nil || gen > current.Generation:
 			return event{}, errRevoked
 		case gen < current.RefreshFrom:
-			return event{}, errTokenExpired
+			return event{}, jwt.ErrExpired
 		case gen < current.Generation && !policy.forgives(current, gen, now):
 			reused = errReused
 			return event{End: []string{id}, Reused: current.Generation}, nil
@@ -415,10 +416,10 @@ var sentinels = []struct {
 	err    error
 	answer *reply.Error // shared, so never written to
 }{
-	{errTokenMalformed, reply.Fail(401, "token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
-	{errTokenNotYet, reply.Fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future).")},
-	{errTokenExpired, reply.Fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
-	{errTokenWrongType, reply.Fail(401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
+	{jwt.ErrMalformed, reply.Fail(401, "token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
+	{jwt.ErrNotYet, reply.Fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future).")},
+	{jwt.ErrExpired, reply.Fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
+	{jwt.ErrWrongType, reply.Fail(401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
 	{errRevoked, reply.Fail(401, "token_revoked", "The session of this token has ended. Log in again.")},
 	{errReused, reply.Fail(401, "token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
 	{errDisabled, reply.Fail(403, "account_disabled", "The account is disabled.")},

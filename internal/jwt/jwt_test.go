@@ -1,0 +1,71 @@
+package jwt
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzOpen: what open accepts was issued byte for byte: whoever has the keys gets the same token from the same
+// claims, or from the same payload where further members follow them.
+func FuzzOpen(f *testing.F) {
+	s, err := NewSigner([]byte(strings.Repeat("s", 32)), "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range []Claims{
+		{Kind: Access, Subject: "user-demo", Session: "S", Generation: 3, IssuedAt: 1, ExpiresAt: 1_700_000_000_120, Username: "demo", Role: "user"},
+		{Kind: Refresh, Subject: "user-demo", Session: "S", IssuedAt: -1, ExpiresAt: 1 << 49, NotBefore: 5},
+	} {
+		f.Add(string(s.Append(nil, &c)), []byte(c.AppendJSON(nil)), uint8(c.Kind))
+	}
+	f.Add("a.b.c", []byte(`{"iss":"authhub","sub":"","sid":"","jti":".0a","iat":-0.5,"exp":0,"username":"","role":"","x":1}`), uint8(0))
+	f.Add("..", []byte(`{"iss":"authhub","sub":"a","sid":"b","jti":"b.01r","iat":01,"exp":1.10,"gen":1}`), uint8(1))
+	f.Fuzz(func(t *testing.T, token string, payload []byte, k uint8) {
+		for _, token := range []string{token, s.SignPayload(Kind(k%2), payload)} {
+			c, err := s.Open(token)
+			if err != nil {
+				continue
+			}
+			decoded, err := base64.RawURLEncoding.Strict().DecodeString(strings.Split(token, ".")[1])
+			if err != nil {
+				t.Fatalf("%q is accepted and its payload can't be decoded: %v", token, err)
+			}
+			if again := s.SignPayload(c.Kind, decoded); again != token {
+				t.Errorf("accepted %q, issued %q", token, again)
+			}
+			canonical := strings.TrimSuffix(string(c.AppendJSON(nil)), "}")
+			if !strings.HasPrefix(string(decoded), canonical) {
+				t.Errorf("the payload %s is read as %s", decoded, canonical)
+			}
+		}
+	})
+}
+
+func BenchmarkToken(b *testing.B) {
+	s, err := NewSigner([]byte("a secret of more than thirty-two bytes"), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	c := Claims{Kind: Access, Subject: "user-demo", Session: "AAAAAAAAAAAAAAAAAAAAAA", Generation: 7, IssuedAt: now.UnixMilli(),
+		ExpiresAt: now.Add(time.Hour).UnixMilli(), Username: "demo", Role: "user"}
+	token := string(s.Append(nil, &c))
+	b.Run("sign", func(b *testing.B) {
+		var buf []byte
+		b.ReportAllocs()
+		for b.Loop() {
+			buf = s.Append(buf[:0], &c)
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			got, err := s.Open(token)
+			if err != nil || got.Check(Access, now) != nil {
+				b.Fatal(got, err)
+			}
+		}
+	})
+}
