@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"authhub/internal/edge"
 )
 
 // The operations as a benchmark sees them: edge, mux and handler, without socket and net/http. What they cost on
@@ -77,7 +79,9 @@ func member(body []byte, name string) string {
 }
 
 // benchEdge is the front door of h without what holds the answers of other tests against openapi.json.
-func benchEdge(h *testHub) http.Handler { return newEdge(h.Hub, true, "hub.test", nil, nil) }
+func benchEdge(h *testHub) http.Handler {
+	return edge.New(edge.Config{Next: h.Hub, Loopback: true, BaseHost: "hub.test"})
+}
 
 // benchRequest is a request that is sent again and again.
 type benchRequest struct {

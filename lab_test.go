@@ -18,6 +18,7 @@ import (
 	"time"
 	"weak"
 
+	"authhub/internal/edge"
 	"authhub/internal/reply"
 )
 
@@ -39,7 +40,7 @@ func openTestLab(t testing.TB, clock *testClock, flags ...string) (*testHub, fun
 	}
 	h, stopHub := openTestHub(t, clock, append(flags, "-lab")...)
 	l := newLab(t.Context(), h.Hub)
-	edge := newEdge(l, true, "hub.test", nil, nil)
+	edge := edge.New(edge.Config{Next: l, Loopback: true, BaseHost: "hub.test"})
 	h.Hub, h.handler = l.root.hub.Load(), &labFront{edge, described(t, edge), l}
 	return h, sync.OnceFunc(func() { l.close(); stopHub() })
 }

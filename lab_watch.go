@@ -48,7 +48,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	seen := &seenRequest{operation: operation, method: r.Method, path: r.URL.Path, at: b.clock.now(), real: time.Now(),
 		identity: b.identify(r), inAddress: tokenInAddress(r), everywhere: everywhere}
 	if operation == "other" {
-		seen.path = loggedPath(r) // no route, so there may be anything in it
+		seen.path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
 	token := presentedToken(w, r, operation)
 	hub, served, f, leave := b.arrive(r, seen, token)

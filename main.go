@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"authhub/internal/disk"
+	"authhub/internal/edge"
 	"authhub/internal/jwt"
 )
 
@@ -154,7 +155,7 @@ func (o *options) newServer(front http.Handler, bound *net.TCPAddr, log, request
 	base, _ := url.Parse(o.baseURL)
 	origins := append(o.cors, base.Scheme+"://"+base.Host)
 	return &http.Server{
-		Handler:           newEdge(front, bound.IP.IsLoopback(), base.Host, origins, requestLog),
+		Handler:           edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins, Log: requestLog}),
 		ReadHeaderTimeout: o.timeouts.header,
 		ReadTimeout:       o.timeouts.read,
 		WriteTimeout:      o.timeouts.write,

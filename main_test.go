@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/edge"
 )
 
 // testClock is a clock that stands until a test moves it.
@@ -87,7 +89,7 @@ func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge := newEdge(hub, true, "hub.test", o.cors, nil)
+	edge := edge.New(edge.Config{Next: hub, Loopback: true, BaseHost: "hub.test", Origins: o.cors})
 	return &testHub{Hub: hub, t: t, clock: clock, handler: described(t, edge), remote: "127.0.0.1:40000"}, sync.OnceFunc(stop)
 }
 

@@ -1,9 +1,6 @@
-// The edge: what every request passes between the socket and a hub, whichever hub it is.
-//
-// Host check (DNS rebinding), CORS, refusal of cross-origin writes that need no preflight, security headers,
-// the log line, and the last resort against a panic.
-
-package main
+// Package edge is what every request passes between the socket and a hub: the check of Host (DNS rebinding), CORS, the
+// refusal of foreign origins, security headers, the log line, and the last resort against a panic.
+package edge
 
 import (
 	"fmt"
@@ -20,39 +17,38 @@ import (
 	"authhub/internal/reply"
 )
 
+// Config is what an edge needs to know.
+type Config struct {
+	Next     http.Handler
+	Loopback bool         // bound to a loopback address: the Host must be loopback or BaseHost
+	BaseHost string       // of the base URL
+	Origins  []string     // that may read answers, besides loopback origins; * for all
+	Log      *slog.Logger // nil: no line a request
+}
+
 // edge wraps the handler of a process.
 type edge struct {
-	next        http.Handler
-	loopback    bool     // bound to a loopback address: the Host must be one too, or baseName
-	baseName    string   // host name of the base URL
-	origins     []string // that may read answers, besides loopback ones
+	Config
+	baseName    string
 	anyOrigin   bool
-	log         *slog.Logger // nil: no line a request
 	crossOrigin *http.CrossOriginProtection
 }
 
-func newEdge(next http.Handler, loopback bool, baseHost string, cors []string, log *slog.Logger) *edge {
-	return &edge{
-		next:        next,
-		loopback:    loopback,
-		baseName:    hostName(baseHost),
-		origins:     cors,
-		anyOrigin:   slices.Contains(cors, "*"),
-		log:         log,
-		crossOrigin: http.NewCrossOriginProtection(),
-	}
+// New returns the edge of c.Next.
+func New(c Config) http.Handler {
+	return &edge{c, hostName(c.BaseHost), slices.Contains(c.Origins, "*"), http.NewCrossOriginProtection()}
 }
 
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if e.log == nil {
+	if e.Log == nil {
 		e.serve(w, r)
 		return
 	}
 	start := time.Now()
 	seen := &witness{ResponseWriter: w}
 	e.serve(seen, r)
-	e.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
-		slog.String("method", r.Method), slog.String("path", loggedPath(r)), slog.Int("status", seen.status),
+	e.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+		slog.String("method", r.Method), slog.String("path", reply.SafePath(r.URL.Path)), slog.Int("status", seen.status),
 		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
 		slog.String("remote", r.RemoteAddr))
 }
@@ -68,7 +64,7 @@ func (e *edge) serve(w http.ResponseWriter, r *http.Request) {
 		answerPreflight(w, r)
 		return
 	}
-	e.next.ServeHTTP(w, r)
+	e.Next.ServeHTTP(w, r)
 }
 
 // recover answers a panic with a 500. It is a defect of the hub, so the log has the stack.
@@ -80,8 +76,8 @@ func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
 	if cause == http.ErrAbortHandler {
 		panic(cause) // net/http's own way to cut a connection
 	}
-	if e.log != nil {
-		e.log.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	if e.Log != nil {
+		e.Log.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
 	reply.Write(w, fmt.Errorf("panic: %v", cause))
 }
@@ -108,7 +104,7 @@ func setSecurityHeaders(h http.Header) {
 // admit refuses what a page on the network may not do to a hub, and marks the answer as readable by the origin
 // that asks where it may read it.
 func (e *edge) admit(answer http.Header, r *http.Request) error {
-	if e.loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
+	if e.Loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
 		return reply.Fail(http.StatusForbidden, "forbidden_host",
 			"This hub answers to loopback hosts and its base URL only; see -base-url.")
 	}
@@ -129,7 +125,7 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 
 // allows reports whether pages of origin may read answers.
 func (e *edge) allows(origin string) bool {
-	if e.anyOrigin || slices.Contains(e.origins, origin) {
+	if e.anyOrigin || slices.Contains(e.Origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
@@ -166,24 +162,6 @@ func isLoopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(name)
 	return err == nil && ip.IsLoopback()
-}
-
-// loggedPath is the path without its query. Where clients choose parts of it each part is cut short, so that a token
-// put there by mistake does not end in the log.
-func loggedPath(r *http.Request) string {
-	if r.Pattern != "" && !strings.Contains(r.Pattern, "{") {
-		return r.URL.Path
-	}
-	parts := strings.Split(r.URL.Path, "/")
-	if len(parts) > 8 {
-		parts = append(parts[:8], "…")
-	}
-	for i, p := range parts {
-		if len(p) > 24 {
-			parts[i] = strings.ToValidUTF8(p[:16], "") + "…"
-		}
-	}
-	return strings.Join(parts, "/")
 }
 
 // witness remembers of an answer what the log says of it.

@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ func TestAPanicIsA500(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	panics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a defect") })
-	edge := newEdge(panics, true, "hub.test", nil, slog.New(slog.NewJSONHandler(&log, nil)))
+	edge := New(Config{Next: panics, Loopback: true, BaseHost: "hub.test", Log: slog.New(slog.NewJSONHandler(&log, nil))})
 	r := httptest.NewRequest("GET", "/api", nil)
 	r.Host = "hub.test"
 	w := httptest.NewRecorder()
