@@ -17,6 +17,7 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/reply"
 	"authhub/internal/route"
+	"authhub/web"
 )
 
 // Hub is one whole hub. All its parts are required; hubs of one process share settings, operations and hasher.
@@ -179,4 +180,24 @@ func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
 func givenUp(r *http.Request, err error) bool {
 	ended := r.Context().Err()
 	return ended != nil && (errors.Is(err, ended) || errors.Is(err, context.Cause(r.Context())))
+}
+
+func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
+	return web.Serve(w, r, "index.html")
+}
+
+// showAsset serves a part of the page. The description has an address of its own.
+func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("file")
+	if name == web.Description || name == web.WithoutLab {
+		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
+	}
+	return web.Serve(w, r, name)
+}
+
+func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
+	if h.settings.lab {
+		return web.Serve(w, r, web.Description)
+	}
+	return web.Serve(w, r, web.WithoutLab)
 }

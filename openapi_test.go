@@ -19,11 +19,12 @@ import (
 
 	"authhub/internal/reply"
 	"authhub/internal/route"
+	"authhub/web"
 )
 
 // description is openapi.json as it lies in the repository.
 var description = sync.OnceValue(func() map[string]any {
-	content, err := page.ReadFile("openapi.json")
+	content, err := web.Files.ReadFile(web.Description)
 	if err != nil {
 		panic(err)
 	}

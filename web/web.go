@@ -1,6 +1,5 @@
-// The page: what is in web/, and the description of the API, embedded and served as they are.
-
-package main
+// Package web holds the page and the description of the API, and serves them as they are.
+package web
 
 import (
 	"bytes"
@@ -12,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +19,10 @@ import (
 	"authhub/internal/reply"
 )
 
-//go:embed web/*.html web/*.css web/*.js web/*.svg openapi.json
-var page embed.FS
+// Files are the files of the page and openapi.json.
+//
+//go:embed *.html *.css *.js *.svg openapi.json
+var Files embed.FS
 
 // pagePolicy lets the page load its own files and ask its own hub, and nothing else: no inline script or style,
 // no other origin (Content Security Policy Level 3).
@@ -35,20 +37,11 @@ var pageTypes = map[string]string{
 	".json": "application/json",
 }
 
-func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
-	return servePage(w, r, "web/index.html")
-}
-
-func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
-	return servePage(w, r, "web/"+r.PathValue("file"))
-}
-
-func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
-	if h.settings.lab {
-		return servePage(w, r, "openapi.json")
-	}
-	return servePage(w, r, withoutLab)
-}
+// Description is the name of the description (OpenAPI 3.1), WithoutLab that of the description of a hub without a lab.
+const (
+	Description = "openapi.json"
+	WithoutLab  = "openapi-without-lab.json"
+)
 
 // asset is one file of the page.
 type asset struct {
@@ -56,8 +49,8 @@ type asset struct {
 	tag     string // of the bytes, since an embedded file has no date
 }
 
-// servePage answers with a part of the page.
-func servePage(w http.ResponseWriter, r *http.Request, name string) error {
+// Serve answers with the file of this name. Errors: a 404 where there is none.
+func Serve(w http.ResponseWriter, r *http.Request, name string) error {
 	a, ok := assets()[name]
 	if !ok {
 		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
@@ -65,7 +58,7 @@ func servePage(w http.ResponseWriter, r *http.Request, name string) error {
 	header := w.Header()
 	header["Content-Type"] = []string{pageTypes[path.Ext(name)]}
 	header["Content-Security-Policy"] = []string{pagePolicy}
-	header["Cache-Control"] = revalidate
+	header["Cache-Control"] = []string{"no-cache"}
 	header["Etag"] = []string{a.tag}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.content))
 	return nil
@@ -78,32 +71,33 @@ var assets = sync.OnceValue(func() map[string]asset {
 		sum := sha256.Sum256(content)
 		all[name] = asset{content, `"` + hex.EncodeToString(sum[:16]) + `"`}
 	}
-	fs.WalkDir(page, ".", func(name string, entry fs.DirEntry, _ error) error {
+	fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, _ error) error {
 		if !entry.IsDir() {
-			content, _ := page.ReadFile(name) // it is embedded, so it can be read
+			content, _ := Files.ReadFile(name) // it is embedded, so it can be read
 			add(name, content)
 		}
 		return nil
 	})
-	add(withoutLab, dropLab(all["openapi.json"].content))
+	add(WithoutLab, dropLab(all[Description].content))
 	return all
 })
 
-// withoutLab names the description of a hub that has no lab.
-const withoutLab = "openapi-without-lab.json"
-
-// dropLab returns the description without the lab: its paths, and the last of the servers and of the tags.
+// dropLab returns the description without the lab: without its paths, its tag, and the server of a namespace.
 func dropLab(content []byte) []byte {
 	var doc struct {
 		OpenAPI    json.RawMessage            `json:"openapi"`
 		Info       json.RawMessage            `json:"info"`
-		Servers    []json.RawMessage          `json:"servers"`
-		Tags       []json.RawMessage          `json:"tags"`
+		Servers    []map[string]any           `json:"servers"`
+		Tags       []map[string]any           `json:"tags"`
 		Paths      map[string]json.RawMessage `json:"paths"`
 		Components json.RawMessage            `json:"components"`
 	}
-	json.Unmarshal(content, &doc) // it is valid: openapi_test.go
-	doc.Servers, doc.Tags = doc.Servers[:len(doc.Servers)-1], doc.Tags[:len(doc.Tags)-1]
+	json.Unmarshal(content, &doc) // it is valid: the tests read it
+	doc.Servers = slices.DeleteFunc(doc.Servers, func(server map[string]any) bool {
+		url, _ := server["url"].(string)
+		return strings.Contains(url, "/ns/")
+	})
+	doc.Tags = slices.DeleteFunc(doc.Tags, func(tag map[string]any) bool { return tag["name"] == "lab" })
 	maps.DeleteFunc(doc.Paths, func(path string, _ json.RawMessage) bool {
 		return strings.HasPrefix(path, "/lab") || strings.HasPrefix(path, "/ns/")
 	})
