@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -119,10 +120,11 @@ func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, 
 		case <-changed:
 		case <-ctx.Done():
 		case <-hub.Done():
-			if cause := context.Cause(hub); cause != hub.Err() {
-				return nil, cause
+			var gone *reply.Error
+			if errors.As(context.Cause(hub), &gone) {
+				return nil, gone
 			}
-			return nil, errBusy // the process is stopping
+			return nil, errBusy // the process is stopping, by a signal of which Go 1.26 makes the cause
 		}
 	}
 }

@@ -305,6 +305,9 @@ func operationOf(method, path string) object {
 	if method == "head" {
 		method = "get"
 	}
+	if method == "delete" {
+		path = strings.TrimSuffix(path, "/") // a namespace may be deleted by the address of its page
+	}
 	target := namespacePath.ReplaceAllString(path, "/")
 	for _, t := range templates() {
 		if t.matches.MatchString(target) {

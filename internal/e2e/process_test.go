@@ -143,9 +143,9 @@ func (p *process) follow(stdout io.Reader) {
 
 // launchHub starts a hub on a free port, which is killed at the end of the test if it still runs. It logs in JSON
 // unless a flag says otherwise.
-func launchHub(t testing.TB, flags ...string) *process {
+func launchHub(t testing.TB, env []string, flags ...string) *process {
 	t.Helper()
-	p, err := launch(nil, append([]string{"-addr", "127.0.0.1:0", "-log", "json"}, flags...)...)
+	p, err := launch(env, append([]string{"-addr", "127.0.0.1:0", "-log", "json"}, flags...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,13 @@ func launchHub(t testing.TB, flags ...string) *process {
 // start launches a hub and waits until it is ready. A defect that it logs by the end of the test fails the test.
 func start(t testing.TB, flags ...string) *hub {
 	t.Helper()
-	p := launchHub(t, flags...)
+	return startIn(t, nil, flags...)
+}
+
+// startIn is start with settings of the environment (NAME=value) besides.
+func startIn(t testing.TB, env []string, flags ...string) *hub {
+	t.Helper()
+	p := launchHub(t, env, flags...)
 	p.mustBeReady(t)
 	h := &hub{t: t, base: p.base, process: p, client: newClient("")}
 	t.Cleanup(func() {

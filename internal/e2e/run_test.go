@@ -221,25 +221,24 @@ func holdRun(t *testing.T, flags ...string) *heldRun {
 	return held
 }
 
-// feed opens the FIFO once the run reads it, and gives it these readings.
-func (r *heldRun) feed(readings string) {
+// open opens the FIFO for writing once the run reads it.
+func (r *heldRun) open() (w *os.File) {
 	r.t.Helper()
-	var w *os.File
 	eventually(r.t, "the run reads", func() (ok bool) {
 		var err error
 		w, err = os.OpenFile(r.fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // refused as long as nobody reads
 		return err == nil
 	})
-	defer w.Close()
-	if _, err := io.WriteString(w, readings); err != nil {
-		r.t.Fatal(err)
-	}
+	r.t.Cleanup(func() { w.Close() })
+	return w
 }
 
 // release lets the run go on and waits until it has ended.
 func (r *heldRun) release() {
 	r.t.Helper()
-	r.feed(fourReadings)
+	w := r.open()
+	io.WriteString(w, fourReadings)
+	w.Close()
 	eventually(r.t, "the run has ended", func() bool {
 		rec := r.get(runPath).want(200).json()
 		return rec["id"] != r.id || rec["status"] != "running"
@@ -267,6 +266,11 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 	held.release()
 	before := held.get(listingPath + "/impact").want(200).body
 	held.post(runPath+"?high=8", nil, "Prefer", "respond-async").want(202)
+	w := held.open()
+	io.WriteString(w, fourReadings[:60])
+	held.process.cmd.Process.Signal(os.Interrupt)
+	eventually(t, "the hub stops", func() bool { return strings.Contains(held.process.stderr.String(), "stopping") })
+	w.Close()
 	if status := held.process.stop(t); status != 0 {
 		t.Errorf("exit status %d", status)
 	}

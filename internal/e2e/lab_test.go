@@ -1,0 +1,327 @@
+// Namespaces, the key, and what every route of the lab has in common.
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestLabIsNotThereUnasked(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral")
+	for _, path := range []string{"/lab", "/lab/clock", "/ns/a/api/authentication/me", "/ns/a/lab"} {
+		h.get(path).want(404, "not_found")
+	}
+	if strings.Contains(string(h.get("/api").body), "/lab") {
+		t.Error("the index lists the lab")
+	}
+}
+
+func TestNamespacesNeverMeet(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	a, b := h.space("a"), h.space("b")
+	pair := a.login("demo")
+	a.me(pair.access).want(200)
+	b.me(pair.access).want(401, "token_malformed")
+	h.me(pair.access).want(401, "token_malformed")
+
+	a.post(registerPath, object{"username": "only-in-a", "password": "a password"}).want(201)
+	b.post(loginPath, object{"username": "only-in-a", "password": "a password"}).want(401, "invalid_credentials")
+
+	a.advance(time.Hour)
+	a.me(pair.access).want(401, "token_expired")
+	if got := b.get("/lab").json()["time"].(object)["offset_ms"]; got != 0.0 {
+		t.Errorf("the clock of b is %v ms off", got)
+	}
+
+	a.fault(object{"operation": "*", "status": 503})
+	b.get(listingPath).want(200)
+	a.get(listingPath).want(503, "injected")
+	if got := b.get("/lab/requests").json()["requests"].([]any); len(got) != 3 {
+		t.Errorf("b has seen %d requests, of 3", len(got))
+	}
+
+	a.post(runPath, nil).want(200)
+	a.get(listingPath + "/impact").want(200)
+	b.get(listingPath+"/impact").want(404, "file_unavailable")
+	h.get(listingPath+"/impact").want(404, "file_unavailable")
+}
+
+func TestNamespaceBases(t *testing.T) {
+	t.Parallel()
+	a := start(t, "-ephemeral", "-lab").space("a-1_B")
+	if got := a.get("/lab").str("base_url"); got != a.base {
+		t.Error("base_url is", got)
+	}
+	var hrefs []string
+	for _, o := range a.get("/api").json()["operations"].([]any) {
+		hrefs = append(hrefs, o.(object)["method"].(string)+" "+o.(object)["href"].(string))
+	}
+	for _, want := range []string{"GET " + a.base + "/api", "PUT " + a.base + "/lab/clock", "DELETE " + a.base} {
+		if !slices.Contains(hrefs, want) {
+			t.Errorf("the index has no %s", want)
+		}
+	}
+	answer := a.post(runPath, nil, "Prefer", "respond-async").want(202)
+	if got := answer.header.Get("Location"); got != a.base+runPath {
+		t.Error("Location is", got)
+	}
+}
+
+func TestNamespaceNames(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	for path, status := range map[string]int{
+		"/ns/" + strings.Repeat("n", 64) + "/lab": 200,
+		"/ns/" + strings.Repeat("n", 65) + "/lab": 404,
+		"/ns": 404, "/ns/": 404, "/ns//lab": 404, "/ns/a.b/lab": 404, "/ns/%C3%A9/lab": 404,
+		"/ns/a%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 308, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
+	} {
+		if got := h.get(path); got.status != status {
+			t.Errorf("%s: %d, want %d", path, got.status, status)
+		}
+	}
+	if got := h.put("/ns/a", nil).want(405).header.Get("Allow"); got != "DELETE, GET, HEAD" {
+		t.Error("Allow of /ns/a:", got)
+	}
+}
+
+func TestDeleteNamespace(t *testing.T) {
+	t.Parallel()
+	folders := t.TempDir()
+	h := startIn(t, []string{"TMPDIR=" + folders, "TMP=" + folders}, "-ephemeral", "-lab")
+	h.delete("/ns/a").want(404, "not_found")
+	a := h.space("a")
+	pair := a.login("demo")
+	a.post(runPath, nil).want(200)
+	if names := mustList(t, folders); len(names) != 1 {
+		t.Errorf("a namespace with files has the folders %v", names)
+	}
+	h.delete("/ns/a").want(204)
+	if names := mustList(t, folders); len(names) != 0 {
+		t.Errorf("of a deleted namespace are left %v", names)
+	}
+	a.me(pair.access).want(401, "token_revoked") // a new one of the same name, without the sessions of the old
+	a.get(listingPath+"/impact").want(404, "file_unavailable")
+}
+
+func TestNamespaceWithAndWithoutASlash(t *testing.T) {
+	t.Parallel()
+	h := startIn(t, []string{"AUTHHUB_LAB_KEY=a key of the lab"}, "-ephemeral", "-lab")
+
+	for path, location := range map[string]string{"/ns/a": "a/", "/ns/a?x=1": "a/?x=1"} {
+		if got := h.get(path).want(308); got.header.Get("Location") != location {
+			t.Errorf("%s: Location %q", path, got.header.Get("Location"))
+		}
+	}
+	key := bearer("a key of the lab")
+	if got := h.get("/lab", key...).json()["counts"].(object)["namespaces"]; got != 0.0 {
+		t.Errorf("a redirect has made %v namespaces", got)
+	}
+	h.get("/ns/a/").want(200) // the page wants no key
+	h.delete("/ns/a/").want(401, "lab_key_required")
+	h.do("DELETE", "/ns/a/", nil, key...).want(204)
+	h.do("DELETE", "/ns/a/", nil, key...).want(404, "not_found")
+}
+
+func TestAHubThatStopsLeavesNoFolders(t *testing.T) {
+	t.Parallel()
+	folders := t.TempDir()
+	h := startIn(t, []string{"TMPDIR=" + folders, "TMP=" + folders}, "-ephemeral", "-lab")
+	for _, space := range []*hub{h, h.space("a"), h.space("b")} {
+		space.post(runPath, nil).want(200)
+	}
+	if names := mustList(t, folders); len(names) != 3 {
+		t.Errorf("three hubs with files have the folders %v", names)
+	}
+	h.process.stop(t)
+	if names := mustList(t, folders); len(names) != 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+func TestAHubThatStopsEndsExpectations(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	a := h.space("a")
+	c := h.dial(t)
+	fmt.Fprintf(c, "POST /ns/a/lab/expect HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 33\r\n\r\n"+`{"operation":"me","within":"30s"}`)
+	a.post("/lab/expect", object{"count": object{"exactly": 0}, "within": "100ms"}).want(200) // time for the other to arrive
+	begun := time.Now()
+	if status := h.process.stop(t); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if got := statuses(c, 1); !slices.Equal(got, []int{503}) || time.Since(begun) > 5*time.Second {
+		t.Errorf("the client that waited got %v after %v", got, time.Since(begun))
+	}
+}
+
+func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
+	t.Parallel()
+	for key, row := range map[string]struct {
+		refused, warned bool
+	}{"": {refused: true}, strings.Repeat(" ", 20): {refused: true}, "short": {warned: true}, "fifteen bytes..": {warned: true}, "sixteen bytes...": {}} {
+		p := launchHub(t, []string{"AUTHHUB_LAB_KEY=" + key}, "-addr", "0.0.0.0:0", "-ephemeral", "-lab", "-log", "text")
+		<-p.ready
+		if row.refused {
+			<-p.ended
+			if status := p.cmd.ProcessState.ExitCode(); status != 2 || p.stdout.String() != "" || !strings.Contains(p.stderr.String(), "AUTHHUB_LAB_KEY") || strings.Count(p.stderr.String(), "\n") != 1 {
+				t.Errorf("key %q: exit status %d, %q", key, status, &p.stderr)
+			}
+			continue
+		}
+		p.stop(t)
+		if warned := strings.Contains(p.stderr.String(), "guessed"); p.base == "" || warned != row.warned {
+			t.Errorf("key %q: %s", key, &p.stderr)
+		}
+	}
+}
+
+// TestNamespaceLimit fills a hub with namespaces to the last and measures what they weigh.
+func TestNamespaceLimit(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab", "-log", "off")
+	h.get("/lab").want(200)
+	var next atomic.Int64
+	inParallel(8, func() {
+		for n := next.Add(1); n <= 10_000; n = next.Add(1) {
+			if resp, err := h.client.Get(fmt.Sprintf("%s/ns/n%d/healthz", h.base, n)); err != nil || resp.Body.Close() != nil || resp.StatusCode != 200 {
+				t.Error(n, resp, err)
+			}
+		}
+	}).Wait()
+	h.get("/ns/one-more/lab").want(507, "namespace_limit")
+	h.get("/ns/n1/lab").want(200)
+	h.delete("/ns/n7").want(204)
+	h.get("/ns/one-more/lab").want(200)
+}
+
+func TestLabKey(t *testing.T) {
+	t.Parallel()
+	h := startIn(t, []string{"AUTHHUB_LAB_KEY=a key of the lab"}, "-ephemeral", "-lab")
+	key := bearer("a key of the lab")
+	for _, path := range []string{"/lab", "/lab/nothing", "/ns/a/lab", "/ns/a/lab/report"} {
+		h.get(path).want(401, "lab_key_required")
+		h.get(path, bearer("another key")...).want(401, "lab_key_required")
+	}
+	h.delete("/ns/a").want(401, "lab_key_required")
+	if got := h.get("/lab", key...).want(200).json()["counts"].(object)["namespaces"]; got != 0.0 {
+		t.Errorf("requests without the key have made %v namespaces", got)
+	}
+	h.space("a").login("demo")
+	h.do("DELETE", "/ns/a", nil, key...).want(204)
+}
+
+func TestLabMethods(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"HEAD", "/lab", 200, ""},
+		{"POST", "/lab", 405, "GET, HEAD"},
+		{"GET", "/lab/reset", 405, "POST"},
+		{"POST", "/lab/clock", 405, "PUT"},
+		{"POST", "/lab/snapshot", 405, "GET, HEAD, PUT"},
+		{"PUT", "/lab/faults", 405, "DELETE, GET, HEAD, POST"},
+		{"GET", "/lab/faults/f1", 405, "DELETE"},
+		{"GET", "/lab/sessions/s/expire", 405, "POST"},
+		{"GET", "/lab/sessions/s/nothing", 404, ""},
+		{"GET", "/labs", 404, ""},
+	} {
+		got := h.do(tt.method, tt.path, nil)
+		if got.status != tt.status || got.header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s: %d, Allow %q", tt.method, tt.path, got.status, got.header.Get("Allow"))
+		}
+	}
+}
+
+func TestLabBodiesAreStrict(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	for _, tt := range []struct {
+		method, path, body string
+		status             int
+		field              string
+	}{
+		{"PUT", "/lab/clock", `{"advance":"16m","advnce":"1m"}`, 422, "advnce"},
+		{"PUT", "/lab/clock", `{"Advance":"16m"}`, 422, "Advance"},
+		{"PUT", "/lab/clock", `{"advance":960}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"advance":"16 minutes"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"advance":"0s"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"advance":"2000000h"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"at":"yesterday"}`, 422, "at"},
+		{"PUT", "/lab/clock", `{"at":"9999-01-01T00:00:00Z"}`, 422, "at"},
+		{"PUT", "/lab/clock", `{"at":"2026-01-01T00:00:00Z","advance":"1m"}`, 422, "advance"},
+		{"PUT", "/lab/clock", `{"frozen":"yes"}`, 422, "frozen"},
+		{"PUT", "/lab/clock", `{}`, 422, "advance"},
+		{"PUT", "/lab/clock", `[]`, 400, ""},
+		{"PUT", "/lab/clock", `{"frozen":true}{}`, 400, ""},
+		{"PUT", "/lab/clock", ``, 400, ""},
+		{"POST", "/lab/reset", `{"to":"seeds"}`, 422, "to"},
+		{"POST", "/lab/sessions/x/expire", `{"token":"id"}`, 422, "token"},
+		{"POST", "/lab/sessions/x/revoke", `{"token":"access"}`, 422, "token"},
+		{"PUT", "/lab/refresh-policy", `{}`, 422, "reuse"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"lax"}`, 422, "reuse"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"grace"}`, 422, "grace"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"strict","grace":"1s"}`, 422, "grace"},
+		{"PUT", "/lab/refresh-policy", `{"reuse":"grace","grace":"-1s"}`, 422, "grace"},
+		{"POST", "/lab/tokens", `{}`, 422, "user"},
+		{"POST", "/lab/tokens", `{"user":"nobody"}`, 422, "user"},
+		{"POST", "/lab/tokens", `{"user":"demo","kind":"id"}`, 422, "kind"},
+		{"POST", "/lab/tokens", `{"user":"demo","defect":"odd"}`, 422, "defect"},
+		{"POST", "/lab/tokens", `{"user":"demo","claims":"none"}`, 422, "claims"},
+		{"POST", "/lab/expect", `{"count":{}}`, 422, "count"},
+		{"POST", "/lab/expect", `{"count":{"exactly":1,"at_least":1}}`, 422, "count"},
+		{"POST", "/lab/expect", `{"count":{"about":1}}`, 422, "count.about"},
+		{"POST", "/lab/expect", `{"count":{"exactly":-1}}`, 422, "count.exactly"},
+		{"POST", "/lab/expect", `{"count":1}`, 422, "count"},
+		{"POST", "/lab/expect", `{"within":"31s"}`, 422, "within"},
+		{"POST", "/lab/expect", `{"operation":"signin"}`, 422, "operation"},
+		{"POST", "/lab/expect", `{"status":"401"}`, 422, "status"},
+	} {
+		got := h.do(tt.method, tt.path, tt.body, "Content-Type", "application/json")
+		fields := got.json()["errors"]
+		if got.status != tt.status || tt.field != "" && (fields == nil || fields.([]any)[0].(object)["field"] != tt.field) {
+			t.Errorf("%s %s %s: %d %s", tt.method, tt.path, tt.body, got.status, got.body)
+		}
+	}
+	h.put("/lab/clock", "frozen=true", "Content-Type", "application/x-www-form-urlencoded").want(415, "unsupported_media_type")
+	h.put("/lab/clock", `{"frozen":true}`, "Content-Encoding", "gzip").want(415, "unsupported_media_type")
+	h.put("/lab/clock", `{"frozen":true}`).want(200)
+	h.put("/lab/clock", `{"advance":"`+strings.Repeat(" ", 64<<10)+`"}`, "Content-Type", "application/json").want(413, "body_too_large")
+	h.get("/lab/requests?state=open").want(422, "invalid_field")
+	h.get("/lab/requests?status=fine").want(422, "invalid_field")
+	h.get("/lab/requests?status=200&status=401").want(422, "invalid_field")
+	h.get("/lab/requests?operation=%zz").want(422, "invalid_field")
+}
+
+func TestLabQueriesAreStrict(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	h.get("/ns/a/lab").want(200)
+	seen := 0
+	for _, o := range h.get("/api").want(200).list("operations") {
+		path, within := strings.CutPrefix(o["href"].(string), h.base+"/lab")
+		if !within || o["method"] == "GET" && path == "/requests" {
+			continue
+		}
+		seen++
+		h.do(o["method"].(string), "/lab"+strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(path)+"?usr=demo", nil).wantField("usr")
+	}
+	h.get("/lab/requests?usr=demo").wantField("usr")
+	if seen < 15 {
+		t.Errorf("only %d operations of the lab are listed", seen)
+	}
+	h.delete("/ns/a?force=true").want(422, "invalid_field")
+	h.delete("/ns/a").want(204)
+	h.delete("/lab?x=1").want(405)
+}
