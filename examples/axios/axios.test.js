@@ -4,14 +4,10 @@
 //   npm ci && npm test          with the hub built beforehand: (cd ../.. && go build), or AUTHHUB=/path/to/authhub
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import axios from 'axios';
 import { createAuthRefresh } from 'axios-auth-refresh';
-import { Namespace, startHub } from '../node/authhub.js';
-
-let hub;
-before(async () => { hub = await startHub(); });
-after(() => hub.stop());
+import { namespaceFor } from '../node/authhub.js';
 
 /** An axios instance with the interceptors that the library's README shows: tokens in, refresh on 401. */
 function makeApi(base, tokens, options = {}) {
@@ -41,10 +37,9 @@ function carefulRefresh(base, tokens) {
 
 /** A namespace where demo has logged in and the access token has expired since. */
 async function expired(t) {
-  const ns = new Namespace(hub);
-  t.after(() => ns.delete());
+  const ns = namespaceFor(t);
   const { data } = await axios.post(`${ns.url}/api/authentication/login`, { username: 'demo', password: 'demo-password' });
-  await ns.advance('16m');
+  await ns.lab.advance('16m');
   return [ns, data];
 }
 
@@ -62,61 +57,61 @@ describe('axios-auth-refresh', { concurrency: true }, () => {
     const api = makeApi(ns.url, tokens);
 
     assert.deepEqual(await statuses(api.get('/me')), [200]);
-    assert.deepEqual(await ns.findings(), []);
+    assert.deepEqual(await ns.lab.findings(), []);
   });
 
   test('as it comes, it repeats only the first of three requests that fail together', async (t) => {
     const [ns, tokens] = await expired(t);
     const api = makeApi(ns.url, tokens);
-    await ns.fault({ operation: 'me', hold: 3 });
-    await ns.fault({ operation: 'refresh', delay: '300ms' }); // all three have their 401 before it is over
+    await ns.lab.fault({ operation: 'me', hold: 3 });
+    await ns.lab.fault({ operation: 'refresh', delay: '300ms' }); // all three have their 401 before it is over
 
     assert.deepEqual(await statuses(api.get('/me'), api.get('/me'), api.get('/me')), [200, 401, 401]);
-    await ns.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
+    await ns.lab.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
   });
 
   test('with deduplicateRefresh: false it repeats all three after one refresh', async (t) => {
     const [ns, tokens] = await expired(t);
     const api = makeApi(ns.url, tokens, { deduplicateRefresh: false });
-    await ns.fault({ operation: 'me', hold: 3 });
-    await ns.fault({ operation: 'refresh', delay: '300ms' }); // all three have their 401 before it is over
+    await ns.lab.fault({ operation: 'me', hold: 3 });
+    await ns.lab.fault({ operation: 'refresh', delay: '300ms' }); // all three have their 401 before it is over
 
     assert.deepEqual(await statuses(api.get('/me'), api.get('/me'), api.get('/me')), [200, 200, 200]);
-    await ns.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
-    assert.deepEqual(await ns.findings(), []);
+    await ns.lab.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
+    assert.deepEqual(await ns.lab.findings(), []);
   });
 
   for (const deduplicateRefresh of [true, false]) {
     test(`refreshes twice when a 401 comes late (deduplicateRefresh: ${deduplicateRefresh})`, async (t) => {
       const [ns, tokens] = await expired(t);
       const api = makeApi(ns.url, tokens, { deduplicateRefresh });
-      await ns.fault({ operation: 'me', delay: '1s' });
+      await ns.lab.fault({ operation: 'me', delay: '1s' });
 
       assert.deepEqual(await statuses(api.get('/me'), api.get('/me')), [200, 200]);
-      await ns.expect({ operation: 'refresh', count: { exactly: 2 }, within: '200ms' });
-      assert.deepEqual(rules(await ns.findings()), ['two_refreshes', 'refresh_without_need']);
+      await ns.lab.expect({ operation: 'refresh', count: { exactly: 2 }, within: '200ms' });
+      assert.deepEqual(rules(await ns.lab.findings()), ['two_refreshes', 'refresh_without_need']);
     });
   }
 
   test('in two instances that share their tokens it loses the session', async (t) => {
     const [ns, tokens] = await expired(t);
     const [orders, profile] = [makeApi(ns.url, tokens), makeApi(ns.url, tokens)];
-    await ns.fault({ operation: 'refresh', hold: 2 });
+    await ns.lab.fault({ operation: 'refresh', hold: 2 });
 
     assert.deepEqual(await statuses(orders.get('/me'), profile.get('/me')), [401, 401]);
-    assert.deepEqual(rules(await ns.findings()), ['two_refreshes']);
+    assert.deepEqual(rules(await ns.lab.findings()), ['two_refreshes']);
   });
 
   test('is clean in two instances and all these races with a refresh function that takes care', async (t) => {
     const [ns, tokens] = await expired(t);
     const options = { deduplicateRefresh: false, refresh: carefulRefresh(ns.url, tokens) };
     const [orders, profile] = [makeApi(ns.url, tokens, options), makeApi(ns.url, tokens, options)];
-    await ns.fault({ operation: 'me', delay: '1s' });
-    await ns.fault({ operation: 'me', hold: 3 });
+    await ns.lab.fault({ operation: 'me', delay: '1s' });
+    await ns.lab.fault({ operation: 'me', hold: 3 });
 
     const requests = [orders, orders, profile, profile].map((api) => api.get('/me')); // one late, three together
     assert.deepEqual(await statuses(...requests), [200, 200, 200, 200]);
-    await ns.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
-    assert.deepEqual(await ns.findings(), []);
+    await ns.lab.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
+    assert.deepEqual(await ns.lab.findings(), []);
   });
 });

@@ -1,15 +1,8 @@
 // The page's users' bad days. playwright.config.js says how to run it.
 
-import { test as base, expect } from '@playwright/test';
-import { Namespace } from '../node/authhub.js';
+import { test as base, expect } from '../../npm/playwright.js'; // in your project: from 'authhub/playwright'
 
 const test = base.extend({
-  // A hub for one test alone, gone after it.
-  ns: async ({}, use) => {
-    const ns = new Namespace({ url: process.env.HUB_URL });
-    await use(ns);
-    await ns.delete();
-  },
   // open() opens the page in a tab; parameters go into its address.
   open: async ({ ns, context }, use) => {
     await use(async (parameters = {}) => {
@@ -37,7 +30,7 @@ test('logs in and out, leaving nothing behind', async ({ ns, open }) => {
   await says(tab, 'Goodbye.');
   await tab.reload();
   await says(tab, 'Please log in.');
-  expect(await ns.findings()).toEqual([]);
+  expect(await ns.lab.findings()).toEqual([]);
 });
 
 test('says so when the password is wrong', async ({ open }) => {
@@ -50,17 +43,17 @@ test('does not bother anyone when the access token expires over lunch', async ({
   const tab = await open();
   await logIn(tab);
   await says(tab, 'You are Demo User.');
-  await ns.advance('1h');
+  await ns.lab.advance('1h');
   await ask(tab);
   await says(tab, 'You are Demo User.');
-  expect(await ns.findings()).toEqual([]);
+  expect(await ns.lab.findings()).toEqual([]);
 });
 
 test('asks for a login after the holidays', async ({ ns, open }) => {
   const tab = await open();
   await logIn(tab);
   await says(tab, 'You are Demo User.');
-  await ns.advance('200h'); // a refresh token lives a week
+  await ns.lab.advance('200h'); // a refresh token lives a week
   await ask(tab);
   await says(tab, 'Please log in.');
 });
@@ -72,14 +65,14 @@ test('keeps both tabs logged in when they wake up together', async ({ ns, open }
   const second = await open();
   await says(second, 'You are Demo User.');
 
-  await ns.advance('1h');
-  await ns.fault({ operation: 'me', hold: 2, within: '20s' }); // both learn at the same moment that the token has expired
+  await ns.lab.advance('1h');
+  await ns.lab.fault({ operation: 'me', hold: 2, within: '20s' }); // both learn at the same moment that the token has expired
   await Promise.all([ask(first), ask(second)]);
 
   await says(first, 'You are Demo User.');
   await says(second, 'You are Demo User.');
-  await ns.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
-  expect(await ns.findings()).toEqual([]);
+  await ns.lab.expect({ operation: 'refresh', count: { exactly: 1 }, within: '200ms' });
+  expect(await ns.lab.findings()).toEqual([]);
 });
 
 test('would lose the session if its tabs refreshed without regard to each other', async ({ ns, open }) => {
@@ -89,20 +82,20 @@ test('would lose the session if its tabs refreshed without regard to each other'
   const second = await open({ tabs: 'alone' });
   await says(second, 'You are Demo User.');
 
-  await ns.advance('1h');
-  await ns.fault({ operation: 'refresh', hold: 2, within: '20s' });
+  await ns.lab.advance('1h');
+  await ns.lab.fault({ operation: 'refresh', hold: 2, within: '20s' });
   await Promise.all([ask(first), ask(second)]);
 
-  await ns.expect({ operation: 'refresh', count: { at_least: 2 } });
-  expect((await ns.findings()).map((finding) => finding.split(':')[0])).toEqual(['two_refreshes']);
-  expect((await ns.lab('GET', '/sessions')).sessions).toEqual([]);
+  await ns.lab.expect({ operation: 'refresh', count: { at_least: 2 } });
+  expect((await ns.lab.findings()).map((finding) => finding.split(':')[0])).toEqual(['two_refreshes']);
+  expect(await ns.lab.sessions()).toEqual([]);
 });
 
 test('admits a failure and works again after it', async ({ ns, open }) => {
   const tab = await open();
   await logIn(tab);
   await says(tab, 'You are Demo User.');
-  await ns.fault({ operation: 'me', status: 502, headers: { 'Content-Type': 'text/html' }, body: '<h1>Bad Gateway</h1>' });
+  await ns.lab.fault({ operation: 'me', status: 502, headers: { 'Content-Type': 'text/html' }, body: '<h1>Bad Gateway</h1>' });
   await ask(tab);
   await says(tab, 'That did not work. Please try again.');
   await ask(tab);
@@ -118,14 +111,14 @@ for (const [reuse, outcome] of [['strict', 'Please log in.'], ['grace', 'You are
     tab.on('request', (request) => request.url().endsWith('/refresh') && sent.push(request.method()));
     await logIn(tab);
     await says(tab, 'You are Demo User.');
-    await ns.lab('PUT', '/refresh-policy', reuse === 'grace' ? { reuse, grace: '10s' } : { reuse });
+    await ns.lab.refreshPolicy(reuse === 'grace' ? { reuse, grace: '10s' } : { reuse });
 
-    await ns.advance('1h');
-    await ns.fault({ operation: 'refresh', drop: 'after' });
+    await ns.lab.advance('1h');
+    await ns.lab.fault({ operation: 'refresh', drop: 'after' });
     await ask(tab);
 
     await says(tab, outcome);
     expect(sent).toEqual(['POST']);
-    expect(await ns.requests('refresh')).toHaveLength(2);
+    expect(await ns.lab.requests({ operation: 'refresh' })).toHaveLength(2);
   });
 }

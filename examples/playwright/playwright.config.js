@@ -4,7 +4,10 @@
 //
 // It uses the system's Chromium; CHROMIUM names another one. No browser is downloaded.
 
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from '@playwright/test';
+
+process.env.AUTHHUB ??= fileURLToPath(new URL('../../authhub', import.meta.url)); // the workers inherit it
 
 export default defineConfig({
   testDir: '.',

@@ -1,10 +1,8 @@
-// Starts, once for all workers, the hub and the server of the page. Both end with the test run, even a killed one: the
-// hub because its standard input closes, the server because it lives in the same process.
+// Starts the server of the page, once for all workers. (The fixture ns starts the hubs.)
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { startHub } from '../node/authhub.js';
 
 const files = {
   '/': ['text/html; charset=utf-8', './app/index.html'],
@@ -14,7 +12,6 @@ const files = {
 };
 
 export default async function start() {
-  const hub = await startHub();
   const server = createServer(async ({ url }, answer) => {
     const [type, file] = files[new URL(url, 'http://localhost').pathname] ?? [];
     if (!file) return answer.writeHead(404).end();
@@ -22,11 +19,9 @@ export default async function start() {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
 
-  process.env.HUB_URL = hub.url; // the workers inherit it
-  process.env.APP_URL = `http://127.0.0.1:${server.address().port}`;
+  process.env.APP_URL = `http://127.0.0.1:${server.address().port}`; // the workers inherit it
   return () => {
     server.close();
     server.closeAllConnections();
-    hub.stop();
   };
 }
