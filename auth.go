@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authhub/internal/jwt"
+	"authhub/internal/passwd"
 	"authhub/internal/reply"
 )
 
@@ -27,7 +28,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	u.Credential.hash, err = h.hasher.hash(r.Context(), h.rand, password)
+	u.Credential, err = h.hasher.Hash(r.Context(), h.rand, password)
 	if err != nil {
 		return err
 	}
@@ -102,22 +103,18 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 // for both, and call it one or the other.
 func (h *Hub) checkPassword(r *http.Request, login, password string) (*user, error) {
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	throttleKey := fold(login) + "\x00" + address
-	if len(login) > 254 { // nobody has such a name; it need not be remembered whole
-		throttleKey = address
-	}
-	attempt, err := h.throttle.begin(r.Context(), throttleKey, h.now)
+	attempt, err := h.throttle.Begin(r.Context(), fold(login), address, h.now)
 	if err != nil {
 		return nil, err
 	}
 
-	var c *credential
+	var c *passwd.Credential
 	u := h.store.userNamed(login)
 	if u != nil {
 		c = &u.Credential
 	}
-	right, err := h.hasher.verify(r.Context(), c, password)
-	h.throttle.end(attempt, throttleKey, right, err, h.now())
+	right, err := h.hasher.Verify(r.Context(), c, password)
+	h.throttle.End(attempt, right, err, h.now())
 
 	switch {
 	case err != nil:

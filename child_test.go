@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	go reportHoldings()
 	o, err := parseFlags(os.Args[1:])
 	if err == nil {
-		o.rounds = ephemeralRounds
+		o.rounds = passwd.EphemeralRounds
 		err = serve(untilSignalled(), o, strings.NewReader(""), os.Stdout, os.Stderr)
 	}
 	if err != nil {
@@ -165,7 +166,7 @@ func writeUsers(t testing.TB, n int) string {
 	var seeds []string
 	for i := range n {
 		name := fmt.Sprintf("user%d", i)
-		hash, err := newHasher(1).hash(t.Context(), rand.Reader, "password-"+name)
+		hash, err := passwd.NewHasher(1).Hash(t.Context(), rand.Reader, "password-"+name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"authhub/internal/passwd"
 )
 
 const usage = `authhub: a test hub for authentication, and a file service for pH barrier runs
@@ -73,7 +75,7 @@ type options struct {
 
 // parseFlags reads the command line and the environment. Errors: flag.ErrHelp, or one that is errMisuse.
 func parseFlags(args []string) (*options, error) {
-	o := &options{settings: settings{labKey: os.Getenv("AUTHHUB_LAB_KEY")}, secret: os.Getenv("AUTHHUB_SECRET"), rounds: durableRounds, now: time.Now, rand: rand.Reader}
+	o := &options{settings: settings{labKey: os.Getenv("AUTHHUB_LAB_KEY")}, secret: os.Getenv("AUTHHUB_SECRET"), rounds: passwd.DurableRounds, now: time.Now, rand: rand.Reader}
 	o.timeouts = usualTimeouts()
 	var protect, cors string
 	f := flag.NewFlagSet("authhub", flag.ContinueOnError)

@@ -17,13 +17,13 @@ func TestUserLimit(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	hash, err := h.hasher.hash(t.Context(), h.rand, "password-1")
+	hash, err := h.hasher.Hash(t.Context(), h.rand, "password-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	longest := strings.Repeat("n", 58) // with six digits the longest user name there is
 	for i := len(h.store.users); i < maxUsers; i++ {
-		u := &user{ID: fmt.Sprintf("%022d", i), Username: fmt.Sprintf("%s%06d", longest, i), Role: "user", Credential: credential{hash: hash}}
+		u := &user{ID: fmt.Sprintf("%022d", i), Username: fmt.Sprintf("%s%06d", longest, i), Role: "user", Credential: hash}
 		first := session{ID: u.ID, User: u.ID}
 		h.store.addUser(u)
 		h.store.addSession(&first)
@@ -67,9 +67,10 @@ func TestLongNames(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	hashed := false
-	h.hasher.kdf = func(password string, salt []byte, n int) ([]byte, error) {
+	derive := h.hasher.KDF
+	h.hasher.KDF = func(password string, salt []byte, n int) ([]byte, error) {
 		hashed = true
-		return pbkdf2Key(password, salt, n)
+		return derive(password, salt, n)
 	}
 	long := strings.Repeat("n", 30_000)
 	h.post(registerPath, right(long)).want(422, "invalid_field")
@@ -78,14 +79,6 @@ func TestLongNames(t *testing.T) {
 	h.post(registerPath, map[string]string{"username": "name", "password": long}).want(422, "invalid_field")
 	if hashed {
 		t.Error("a registration that can't be was hashed")
-	}
-	for i := range 20 {
-		h.post(loginPath, map[string]string{"username": fmt.Sprint(i, long), "password": "guess"})
-	}
-	for key := range h.throttle.entries {
-		if len(key) > 1_000 {
-			t.Errorf("the throttle remembers %d bytes", len(key))
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 )
 
@@ -38,7 +39,7 @@ func (h *testHub) mustStand(t *testing.T, r *http.Request) *answer {
 
 // clear keeps a long fuzzing run from meeting the limits that other tests are about.
 func (h *testHub) clear(t *testing.T) {
-	h.throttle.entries = map[string]*attempts{}
+	h.throttle = passwd.NewThrottle()
 	if len(h.store.users) > 1_000 || len(h.store.sessions) > 1_000 {
 		var err error
 		if h.store, err = newStore(mustSeeds(t)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authhub/internal/jwt"
+	"authhub/internal/passwd"
 	"authhub/internal/reply"
 	"authhub/internal/route"
 	"authhub/web"
@@ -24,11 +25,11 @@ import (
 type Hub struct {
 	settings   *settings
 	operations *route.Table[*Hub]
-	hasher     *hasher
+	hasher     *passwd.Hasher
 	store      *store
 	signer     *jwt.Signer
 	secret     []byte // what the signer's keys are derived from
-	throttle   *throttle
+	throttle   *passwd.Throttle
 	output     *output
 	runs       *runs
 	namespace  string // of the lab; "" for the root

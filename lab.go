@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 
 	"authhub/internal/jwt"
+	"authhub/internal/passwd"
 	"authhub/internal/reply"
 	"authhub/internal/route"
 )
@@ -91,7 +92,7 @@ func (l *lab) newBench(parts Hub) *bench {
 
 // renewed returns h with nothing in memory of failed logins and runs.
 func (h Hub) renewed() *Hub {
-	h.throttle = newThrottle()
+	h.throttle = passwd.NewThrottle()
 	h.runs = newRuns(h.output, h.now, func(r *run, err error) {
 		if !errors.Is(err, context.Canceled) { // ended by a reset
 			h.logRun(r, err)

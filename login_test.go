@@ -12,14 +12,16 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authhub/internal/passwd"
 )
 
 // guesses are logins that fail, one for each thing that can be wrong.
@@ -52,16 +54,17 @@ func TestLoginTellsNothing(t *testing.T) {
 	h := newTestHub(t)
 	h.post(registerPath, right("registered")).want(201)
 	var rounds []int
-	h.hasher.kdf = func(password string, salt []byte, n int) ([]byte, error) {
+	derive := h.hasher.KDF
+	h.hasher.KDF = func(password string, salt []byte, n int) ([]byte, error) {
 		rounds = append(rounds, n)
-		return pbkdf2Key(password, salt, n)
+		return derive(password, salt, n)
 	}
 	var first *answer
 	for _, guess := range guesses {
 		rounds = nil
 		a := h.post(loginPath, guess.body).want(401, "invalid_credentials")
-		if !slices.Equal(rounds, []int{h.hasher.rounds}) {
-			t.Errorf("%s: derivations of %v rounds, want one of %d", guess.what, rounds, h.hasher.rounds)
+		if !slices.Equal(rounds, []int{passwd.EphemeralRounds}) {
+			t.Errorf("%s: derivations of %v rounds, want one of %d", guess.what, rounds, passwd.EphemeralRounds)
 		}
 		if first == nil {
 			first = a
@@ -77,7 +80,7 @@ func TestLoginTellsNothing(t *testing.T) {
 // there is and at one that there isn't come from one distribution.
 func TestLoginTakesEquallyLong(t *testing.T) {
 	h := newTestHub(t)
-	h.hasher = newHasher(500)
+	h.hasher = passwd.NewHasher(500)
 	const samples = 300
 	type sample struct {
 		took   time.Duration
@@ -157,9 +160,10 @@ func TestThrottle(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	var tries atomic.Int64
-	h.hasher.kdf = func(password string, salt []byte, n int) ([]byte, error) {
+	derive := h.hasher.KDF
+	h.hasher.KDF = func(password string, salt []byte, n int) ([]byte, error) {
 		tries.Add(1)
-		return pbkdf2Key(password, salt, n)
+		return derive(password, salt, n)
 	}
 
 	for round := range 2 {
@@ -191,11 +195,11 @@ func TestThrottleCountsWhatIsUnderWay(t *testing.T) {
 		h.whileGateIsFull(func() {
 			go func() { got <- h.burst(100, guessAt("demo")) }()
 			synctest.Wait()
-			if n := len(h.hasher.queue); n != maxFailures {
-				t.Errorf("%d guesses under way, want %d", n, maxFailures)
+			if n := h.hasher.Waiting(); n != 10 {
+				t.Errorf("%d guesses under way, want 10", n)
 			}
 		})
-		if counts := <-got; counts[401] != maxFailures || counts[429] != 100-maxFailures {
+		if counts := <-got; counts[401] != 10 || counts[429] != 90 {
 			t.Errorf("%v", counts)
 		}
 	})
@@ -239,32 +243,16 @@ func TestValidLoginsAreNotThrottled(t *testing.T) {
 	})
 }
 
-// whileGateIsFull calls do while no hash can begin.
+// whileGateIsFull calls do while no hash ends.
 func (h *testHub) whileGateIsFull(do func()) {
-	for range cap(h.hasher.gate) {
-		h.hasher.gate <- struct{}{}
+	release := make(chan struct{})
+	derive := h.hasher.KDF
+	h.hasher.KDF = func(password string, salt []byte, rounds int) ([]byte, error) {
+		<-release
+		return derive(password, salt, rounds)
 	}
 	do()
-	for range cap(h.hasher.gate) {
-		<-h.hasher.gate
-	}
-}
-
-// TestThrottleForgetsUnderAFlood: names come and go, the memory of them has a bound.
-func TestThrottleForgetsUnderAFlood(t *testing.T) {
-	t.Parallel()
-	th := newThrottle()
-	now := newTestClock().time
-	for i := range 2 * maxThrottled {
-		key := strconv.Itoa(i)
-		a, err := th.begin(t.Context(), key, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if th.end(a, key, false, nil, now()); len(th.entries) > maxThrottled {
-			t.Fatalf("%d names remembered", len(th.entries))
-		}
-	}
+	close(release)
 }
 
 // TestHashGate: while more logins wait than the queue holds, as many hashes run as may, the surplus is told to
@@ -276,7 +264,7 @@ func TestHashGate(t *testing.T) {
 	const surplus = 100
 	var running, most atomic.Int64
 	release := make(chan struct{})
-	h.hasher.kdf = func(string, []byte, int) ([]byte, error) {
+	h.hasher.KDF = func(string, []byte, int) ([]byte, error) {
 		defer running.Add(-1)
 		for n := running.Add(1); ; {
 			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
@@ -284,10 +272,10 @@ func TestHashGate(t *testing.T) {
 			}
 		}
 		<-release
-		return make([]byte, hashLen), nil
+		return make([]byte, 32), nil
 	}
-	answers := make(chan *answer, maxHashQueue+surplus)
-	for i := range maxHashQueue + surplus {
+	answers := make(chan *answer, 1_000+surplus)
+	for i := range 1_000 + surplus {
 		go func() {
 			answers <- h.post(loginPath, guessAt(fmt.Sprintf("user-%d", i)))
 		}()
@@ -300,11 +288,11 @@ func TestHashGate(t *testing.T) {
 	h.me(demo.access).want(200)
 	h.refreshWith(demo.refresh).want(200)
 	close(release)
-	for range maxHashQueue {
+	for range 1_000 {
 		(<-answers).want(401, "invalid_credentials")
 	}
-	if got := most.Load(); got > int64(cap(h.hasher.gate)) {
-		t.Errorf("%d hashes at once, want at most %d", got, cap(h.hasher.gate))
+	if got, limit := most.Load(), max(1, runtime.GOMAXPROCS(0)-1); got > int64(limit) {
+		t.Errorf("%d hashes at once, want at most %d", got, limit)
 	}
 }
 
@@ -312,7 +300,7 @@ func TestHashGate(t *testing.T) {
 func TestQuickWhileLoginsWait(t *testing.T) {
 	h := newTestHub(t)
 	demo := h.login("demo")
-	h.hasher = newHasher(100_000)
+	h.hasher = passwd.NewHasher(100_000)
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	for i := range 500 {
@@ -321,7 +309,7 @@ func TestQuickWhileLoginsWait(t *testing.T) {
 			h.handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 		})
 	}
-	eventually(t, "the gate is full", func() bool { return len(h.hasher.gate) == cap(h.hasher.gate) && len(h.hasher.queue) > 400 })
+	eventually(t, "logins wait", func() bool { return h.hasher.Waiting() > 400 })
 	var took []time.Duration
 	for range 1_000 {
 		start := time.Now()

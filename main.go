@@ -29,6 +29,7 @@ import (
 	"authhub/internal/disk"
 	"authhub/internal/edge"
 	"authhub/internal/jwt"
+	"authhub/internal/passwd"
 )
 
 // timeouts are how long the hub waits for its clients.
@@ -225,18 +226,18 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: newThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
+	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
 	h.reuse = func() reusePolicy { return reusePolicy{} } // RFC 9700: a spent refresh token ends its session
 	release := func() error { return nil }
 	secret := []byte(o.secret)
 	if o.ephemeral {
-		h.hasher, h.output = newHasher(ephemeralRounds), temporaryOutput()
+		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), temporaryOutput()
 		if h.store, err = newStore(users); err == nil && len(secret) == 0 {
 			secret = make([]byte, minSecret)
 			rand.Read(secret)
 		}
 	} else {
-		h.hasher = newHasher(o.rounds)
+		h.hasher = passwd.NewHasher(o.rounds)
 		secret, release, err = h.openDir(o, users, secret)
 	}
 	if err != nil {

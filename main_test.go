@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"authhub/internal/edge"
+	"authhub/internal/passwd"
 )
 
 // testClock is a clock that stands until a test moves it.
@@ -81,7 +82,7 @@ func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...s
 		t.Fatal(err)
 	}
 	o.now, o.rand = clock.time, testRand()
-	o.rounds = ephemeralRounds // the race detector makes the full number take seconds
+	o.rounds = passwd.EphemeralRounds // the race detector makes the full number take seconds
 	if o.baseURL == "" {
 		o.baseURL = "http://hub.test"
 	}

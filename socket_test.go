@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"authhub/internal/passwd"
 )
 
 // served is the hub on a socket of its own, in this process.
@@ -56,7 +58,7 @@ func serveHub(t *testing.T, patience timeouts, args ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.timeouts, o.rounds = patience, ephemeralRounds
+	o.timeouts, o.rounds = patience, passwd.EphemeralRounds
 	ctx, cancel := context.WithCancel(context.Background())
 	line, stdout := io.Pipe()
 	ended := make(chan error, 1)

@@ -24,6 +24,7 @@ import (
 	"authhub/internal/disk"
 	"authhub/internal/journal"
 	"authhub/internal/jwt"
+	"authhub/internal/passwd"
 	"authhub/internal/reply"
 )
 
@@ -403,6 +404,11 @@ func (s *store) Snapshot(take func()) iter.Seq[[]byte] {
 
 // answerFor returns the answer that err gets: its own, or that of the room's error which it is or wraps.
 func answerFor(err error) *reply.Error {
+	var throttled *passwd.ThrottledError
+	if errors.As(err, &throttled) {
+		return reply.RetryAfter(429, "too_many_attempts",
+			"Too many failed logins for this user name from this address. Wait a little.", throttled.Wait)
+	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			return s.answer
@@ -410,6 +416,9 @@ func answerFor(err error) *reply.Error {
 	}
 	return reply.As(err)
 }
+
+// busy is shared, so never written to.
+var busy = reply.Fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")
 
 // sentinels are the errors of the rooms below, with their places in the contract.
 var sentinels = []struct {
@@ -428,7 +437,8 @@ var sentinels = []struct {
 	{errUserLimit, reply.Fail(507, "user_limit", "The hub holds as many users as it can.")},
 	{errDiskFull, reply.Fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
 	{errStoreFailed, reply.Fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
-	{errBusy, reply.Fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")},
+	{passwd.ErrBusy, busy},
+	{errBusy, busy},
 	{errReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
 }
 

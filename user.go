@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"authhub/internal/passwd"
 )
 
 // user is an account. It is immutable once in the store.
@@ -24,7 +26,7 @@ type user struct {
 	Created    int64  // milliseconds since the Unix epoch
 	Disabled   bool
 	Seed       bool // of -users or data/users.json, not of the journal
-	Credential credential
+	Credential passwd.Credential
 	public     json.RawMessage // the user record of the contract and a line end, made once
 }
 
@@ -62,13 +64,13 @@ func fold(name string) string { return strings.ToLower(name) }
 
 // stored is the user as the journal has it.
 func (u *user) stored() *userRecord {
-	return &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.hash.String()}
+	return &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.String()}
 }
 
 func (r *userRecord) user() (*user, error) {
-	hash, err := parseHash(r.Hash)
+	credential, err := passwd.ParseHash(r.Hash)
 	return &user{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created,
-		Credential: credential{hash: hash}}, err
+		Credential: credential}, err
 }
 
 // isUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
@@ -162,13 +164,13 @@ func (s seed) user() (*user, error) {
 	case (s.Password == "") == (s.PasswordHash == ""):
 		return nil, errors.New("give either password or password_hash")
 	}
-	u.Credential.plain = s.Password
+	u.Credential = passwd.Plain(s.Password)
 	if s.PasswordHash != "" {
-		hash, err := parseHash(s.PasswordHash)
+		credential, err := passwd.ParseHash(s.PasswordHash)
 		if err != nil {
 			return nil, err
 		}
-		u.Credential.hash = hash
+		u.Credential = credential
 	}
 	return u, nil
 }

@@ -1,5 +1,5 @@
-// Package jwt issues and opens tokens: compact JWS (RFC 7515 section 7.1) signed with HMAC-SHA256, in the two types that
-// the hub issues.
+// Package jwt issues and opens tokens: compact JWS (RFC 7515 section 7.1) signed with HMAC-SHA256, in the two types
+// that the hub issues.
 //
 // It owns the form of a token and its keys. It knows no sessions: the store says whether the session of a good token
 // still lives. Not implemented on purpose: any other algorithm, header member or serialization (RFC 8725 sections 3.1
@@ -104,8 +104,8 @@ func (s *Signer) appendSigned(b []byte, k Kind, payload []byte) []byte {
 	return tokenEncoding.AppendEncode(append(b, '.'), mac[:])
 }
 
-// Open returns the claims of a token that this hub issued byte for byte, or ErrMalformed. It does not check time, kind or
-// session: see Claims.Check.
+// Open returns the claims of a token that this hub issued byte for byte, or ErrMalformed. It does not check time,
+// kind or session: see Claims.Check.
 func (s *Signer) Open(token string) (Claims, error) {
 	k := Access
 	if strings.HasPrefix(token, encodedHeaders[Refresh]) {
