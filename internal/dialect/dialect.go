@@ -1,0 +1,297 @@
+// Package dialect translates between the API that a client speaks and the hub's own.
+//
+// A description in JSON says which request is which operation, where its values come from, and what answers look like.
+// A request that it describes becomes one of the hub's own API, and the hub's answer becomes one of the dialect. The
+// package knows no store and no lab: whatever serves the hub's own API may stand behind it.
+
+package dialect
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Dialect is a description that has been checked. It does not change.
+type Dialect struct {
+	name            string
+	description     []byte
+	operations      []*operation
+	errors          []*entry // the most special one first
+	cookies         *cookies // nil: none
+	access, refresh time.Duration
+	rotation        bool
+	claims          template // nil: none
+	echoes          map[string]sources
+}
+
+// operation is one thing that clients may ask for.
+type operation struct {
+	op       string
+	verb     verb
+	method   string
+	path     string
+	segments []string // of the path; {name} stands for any
+	when     []condition
+	in       map[string]sources
+	status   int // 0: as the hub has it
+	headers  []header
+	out      template // nil: as the hub has it
+	inactive template // of introspect
+}
+
+// condition is what a request must have to be an operation.
+type condition struct {
+	where string
+	from  sources
+	want  string
+}
+
+// Name returns what the dialect is called.
+func (d *Dialect) Name() string { return d.name }
+
+// Description returns the JSON that Parse has read.
+func (d *Dialect) Description() []byte { return d.description }
+
+// Lifetimes returns those of the tokens of new sessions; 0 where the description says nothing.
+func (d *Dialect) Lifetimes() (access, refresh time.Duration) { return d.access, d.refresh }
+
+// Rotation reports whether a refresh replaces the refresh token.
+func (d *Dialect) Rotation() bool { return d.rotation }
+
+// UsesCookies reports whether pages send cookies with their requests.
+func (d *Dialect) UsesCookies() bool { return d.cookies != nil }
+
+// Operation is what an index says of an operation.
+type Operation struct {
+	Method, Path, Purpose, Token string
+}
+
+// Operations returns what clients may ask for, in the order of the description.
+func (d *Dialect) Operations() []Operation {
+	all := make([]Operation, len(d.operations))
+	for i, op := range d.operations {
+		purpose := op.verb.purpose
+		for _, c := range op.when {
+			purpose += fmt.Sprintf(", where %s is %s", c.where, c.want)
+		}
+		all[i] = Operation{op.method, op.path, purpose, op.verb.token}
+	}
+	return all
+}
+
+// covers reports whether every request that is later is also op, so that later never gets one.
+func (op *operation) covers(later *operation) bool {
+	if op.method != later.method || len(op.segments) != len(later.segments) {
+		return false
+	}
+	for i, segment := range op.segments {
+		if segment != later.segments[i] && !strings.HasPrefix(segment, "{") {
+			return false
+		}
+	}
+	for _, c := range op.when {
+		if !slices.ContainsFunc(later.when, func(other condition) bool { return other.where == c.where && other.want == c.want }) {
+			return false
+		}
+	}
+	return true
+}
+
+// match returns the parts of a path that the operation's path names; false if the path is another one.
+func (op *operation) match(segments []string) (map[string]string, bool) {
+	if len(segments) != len(op.segments) {
+		return nil, false
+	}
+	var params map[string]string
+	for i, want := range op.segments {
+		if name, ok := strings.CutPrefix(want, "{"); ok && segments[i] != "" {
+			if params == nil {
+				params = make(map[string]string)
+			}
+			params[strings.TrimSuffix(name, "}")] = segments[i]
+		} else if want != segments[i] {
+			return nil, false
+		}
+	}
+	return params, true
+}
+
+// Call is a request that the dialect has understood, or knows to refuse.
+type Call struct {
+	Operation string // as faults and the record name it: register, login, me, refresh, logout, introspect, other
+	Token     string // that the request presents; "" for none
+	Body      []byte // that has been read
+	Result    Result // of Serve
+
+	dialect *Dialect
+	called  *operation     // nil: none
+	in      map[string]any // the operation's values, as the client has sent them
+	from    map[string]place
+	refused *refusal
+	asked   *question
+}
+
+// Result is what the hub itself answered, in its own terms.
+type Result struct {
+	Status      int
+	Code        string // of an error; "" for none, and for one that the client is not told of
+	AccessToken string // of the pair that was given
+}
+
+// op returns the name of the operation; "" for none.
+func (c *Call) op() string {
+	if c.called == nil {
+		return ""
+	}
+	return c.called.op
+}
+
+// Read returns what a request means, or nil if the dialect does not describe its path. It reads the body of those that it
+// describes; w is asked to close the connection after one that is too large.
+func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
+	segments := split(r.URL.Path)
+	var at []*operation
+	var params []map[string]string
+	for _, op := range d.operations {
+		if p, ok := op.match(segments); ok {
+			at, params = append(at, op), append(params, p)
+		}
+	}
+	if at == nil {
+		return nil
+	}
+	c := &Call{dialect: d, Operation: at[0].verb.lab}
+	q := &question{r: r}
+	c.asked = q
+	if c.refused = q.readBody(w); c.refused == nil {
+		c.refused = c.choose(q, at, params)
+	}
+	c.Body = q.raw
+	return c
+}
+
+// choose finds which of the operations at its path a request is, and takes its values.
+func (c *Call) choose(q *question, at []*operation, params []map[string]string) *refusal {
+	method := q.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if !slices.ContainsFunc(at, func(op *operation) bool { return op.method == method }) {
+		return methodNotAllowed(at)
+	}
+	var err error
+	if q.query, err = url.ParseQuery(q.r.URL.RawQuery); err != nil {
+		return malformed("The query must be name=value pairs with & between them, percent-encoded.")
+	}
+	if slices.ContainsFunc(at, (*operation).readsBody) {
+		if refused := q.parseBody(); refused != nil {
+			return refused
+		}
+	}
+	var missing []string
+	unknown := false
+	for i, op := range at {
+		if op.method != method {
+			continue
+		}
+		q.params = params[i]
+		lacks, differs := op.unmet(q)
+		if !differs && lacks == "" {
+			return c.take(op, q)
+		}
+		unknown = unknown || differs
+		if lacks != "" {
+			missing = append(missing, lacks)
+		}
+	}
+	c.Operation = "other"
+	if unknown {
+		return refuse(http.StatusBadRequest, "when_unknown", "This path knows no such "+strings.Join(wanted(at), " or ")+".")
+	}
+	return refuse(http.StatusBadRequest, "when_missing", "The request lacks "+strings.Join(slices.Compact(missing), " or ")+".")
+}
+
+// methodNotAllowed refuses a request to a path that takes other methods.
+func methodNotAllowed(at []*operation) *refusal {
+	var allow []string
+	for _, op := range at {
+		allow = append(allow, op.method)
+		if op.method == http.MethodGet {
+			allow = append(allow, http.MethodHead)
+		}
+	}
+	slices.Sort(allow)
+	all := strings.Join(slices.Compact(allow), ", ")
+	refused := refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This path takes "+all+".")
+	refused.header.Set("Allow", all)
+	return refused
+}
+
+// readsBody reports whether any value or condition may stand in a body.
+func (op *operation) readsBody() bool {
+	inBody := func(s sources) bool {
+		return slices.ContainsFunc(s.places, func(p place) bool { return p.kind == "body" })
+	}
+	for _, s := range op.in {
+		if inBody(s) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(op.when, func(c condition) bool { return inBody(c.from) })
+}
+
+// unmet returns the first value that the operation is chosen by and the request lacks, and whether it has another one.
+func (op *operation) unmet(q *question) (lacks string, differs bool) {
+	for _, c := range op.when {
+		switch v, _ := q.value(c.from); {
+		case v == nil:
+			lacks = cmp.Or(lacks, c.where)
+		case fmt.Sprint(v) != c.want:
+			differs = true
+		}
+	}
+	return lacks, differs
+}
+
+// wanted returns what the conditions of these operations look at.
+func wanted(at []*operation) []string {
+	var names []string
+	for _, op := range at {
+		for _, c := range op.when {
+			names = append(names, c.where)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// take makes c a call of op.
+func (c *Call) take(op *operation, q *question) *refusal {
+	c.called, c.Operation = op, op.verb.lab
+	c.in, c.from = make(map[string]any), make(map[string]place)
+	for name, s := range op.in {
+		value, from := q.value(s)
+		if value == nil {
+			continue
+		}
+		if text, ok := value.(string); ok && !isText(text) {
+			return malformed("A value of the request is not valid UTF-8.")
+		}
+		if s.unit != 0 {
+			value = seconds(value, s.unit)
+		}
+		c.in[name], c.from[name] = value, from
+		if name == "token" || name == "refresh_token" {
+			c.Token, _ = value.(string)
+			if refused := c.dialect.cookies.checkCSRF(q, from); refused != nil {
+				return refused
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,512 @@
+package dialect_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"authhub/internal/dialect"
+)
+
+var epoch = time.UnixMilli(1_767_225_600_500).UTC()
+
+// token returns what has the form of a token of the hub.
+func token(kind string) string {
+	payload := `{"iss":"authhub","sub":"user-demo","iat":1767225600.5,"exp":1767226500.5,"kind":"` + kind + `"}`
+	return "eyJh." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
+}
+
+const record = `{"id":"user-demo","username":"demo","email":"demo@example.test","name":"","role":"user","created_at":"2026-01-01T00:00:00.000Z"}`
+
+// stubHub answers as the hub does for one user, and remembers the last request.
+type stubHub struct {
+	last *http.Request
+	body string
+}
+
+func (h *stubHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	h.last, h.body = r, string(body)
+	bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch r.Method + " " + r.URL.Path {
+	case "POST /api/authentication/register":
+		h.pair(w, http.StatusCreated)
+	case "POST /api/authentication/login":
+		if !strings.Contains(h.body, "demo-password") {
+			h.problem(w, http.StatusUnauthorized, "invalid_credentials")
+			return
+		}
+		h.pair(w, http.StatusOK)
+	case "POST /api/authentication/refresh":
+		if !strings.Contains(h.body, token("refresh")) {
+			h.problem(w, http.StatusUnauthorized, "token_expired")
+			return
+		}
+		h.pair(w, http.StatusOK)
+	case "GET /api/authentication/me":
+		h.guarded(w, bearer, func() { io.WriteString(w, record+"\n") })
+	case "POST /api/authentication/logout":
+		h.guarded(w, bearer, func() { w.WriteHeader(http.StatusNoContent) })
+	default: // introspection
+		h.guarded(w, bearer, func() {
+			io.WriteString(w, `{"user":`+record+`,"claims":{"sub":"user-demo","exp":1767226500.5},"kind":"access"}`)
+		})
+	}
+}
+
+func (h *stubHub) guarded(w http.ResponseWriter, bearer string, serve func()) {
+	switch bearer {
+	case "":
+		h.problem(w, http.StatusUnauthorized, "token_missing")
+	case token("access"), token("refresh"):
+		w.Header().Set("Content-Type", "application/json")
+		serve()
+	default:
+		h.problem(w, http.StatusUnauthorized, "token_malformed")
+	}
+}
+
+func (h *stubHub) pair(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	io.WriteString(w, `{"access_token":"`+token("access")+`","refresh_token":"`+token("refresh")+
+		`","token_type":"Bearer","expires_in":900,"refresh_expires_in":604800,"user":`+record+"}\n")
+}
+
+func (h *stubHub) problem(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", `Bearer realm="authhub"`)
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": "Why."})
+}
+
+func (h *stubHub) host() dialect.Host {
+	return dialect.Host{API: h, Introspect: h, Base: "http://hub.test/ns/a", Now: epoch,
+		MaxAccess: 15 * time.Minute, MaxRefresh: time.Hour, NewID: func() string { return "id-1" }}
+}
+
+// ask sends a request through the dialect; nil if the dialect does not describe it.
+func ask(t *testing.T, d *dialect.Dialect, h *stubHub, r *http.Request) (*httptest.ResponseRecorder, *dialect.Call) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	call := d.Read(w, r)
+	if call == nil {
+		return nil, nil
+	}
+	call.Serve(w, r, h.host())
+	return w, call
+}
+
+// request makes a request of "METHOD /target", headers as "Name: value" lines, and a body whose type its form tells.
+func request(on, body string, headers ...string) *http.Request {
+	method, target, _ := strings.Cut(on, " ")
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	if strings.HasPrefix(body, "{") {
+		r.Header.Set("Content-Type", "application/json")
+	} else if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	return r
+}
+
+func parse(t *testing.T, description string) *dialect.Dialect {
+	t.Helper()
+	d, err := dialect.Parse([]byte(description))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func builtin(t *testing.T, name string) *dialect.Dialect {
+	t.Helper()
+	description, ok := dialect.Builtin(name)
+	if !ok {
+		t.Fatalf("there is no dialect %q", name)
+	}
+	return parse(t, string(description))
+}
+
+func TestBuiltinDialectsAreSound(t *testing.T) {
+	t.Parallel()
+	want := []string{"cookie", "directus", "directus-cookie", "dj-rest-auth", "dummyjson", "firebase", "oauth2", "simplejwt", "supabase"}
+	if got := dialect.Names(); !slices.Equal(got, want) {
+		t.Errorf("there are %q, want %q", got, want)
+	}
+	for _, name := range dialect.Names() {
+		d := builtin(t, name)
+		if d.Name() != name {
+			t.Errorf("%s calls itself %q", name, d.Name())
+		}
+		again := parse(t, string(d.Description()))
+		if string(again.Description()) != string(d.Description()) || len(again.Operations()) != len(d.Operations()) {
+			t.Errorf("%s: its description does not read as itself", name)
+		}
+	}
+	if _, ok := dialect.Builtin("../dialect"); ok {
+		t.Error("a path is no name")
+	}
+}
+
+// Each row is a request in a built-in dialect, and what the client gets for it.
+func TestWireShapes(t *testing.T) {
+	t.Parallel()
+	access, refresh := token("access"), token("refresh")
+	for _, row := range []struct {
+		dialect, on, body, header string
+		status                    int
+		operation                 string
+		want                      []string // parts of the body
+	}{
+		{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=demo-password", "", 200, "login", []string{`"token_type":"Bearer"`, `"expires_in":900,`, `"refresh_token":"` + refresh, `"scope":"profile email"`}},
+		{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=demo-password&scope=a+b", "Authorization: Basic aWQ6c2VjcmV0", 200, "login", []string{`"scope":"a b"`}},
+		{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=wrong", "", 400, "login", []string{`{"error":"invalid_grant","error_description":"Why."}`}},
+		{"oauth2", "POST /oauth/token", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`"error":"invalid_grant"`}},
+		{"oauth2", "POST /oauth/token", "grant_type=authorization_code&code=x", "", 400, "other", []string{`"error":"unsupported_grant_type"`}},
+		{"oauth2", "POST /oauth/token", "", "", 400, "other", []string{`"error":"invalid_request"`}},
+		{"oauth2", "GET /oauth/token", "", "", 405, "login", []string{`"error":"method_not_allowed"`}},
+		{"oauth2", "POST /oauth/revoke", "token=dead", "", 200, "logout", []string{"{}\n"}},
+		{"oauth2", "POST /oauth/revoke", "token=" + refresh, "", 200, "logout", []string{"{}\n"}},
+		{"oauth2", "POST /oauth/revoke", "", "", 400, "logout", []string{`"error":"invalid_request"`}},
+		{"oauth2", "POST /oauth/introspect", "token=dead", "", 200, "introspect", []string{`{"active":false}`}},
+		{"oauth2", "POST /oauth/introspect", "", "", 200, "introspect", []string{`{"active":false}`}},
+		{"oauth2", "POST /oauth/introspect", "token=" + access, "", 200, "introspect", []string{`"active":true`, `"sub":"user-demo"`, `"exp":1767226500}`}},
+		{"oauth2", "GET /oauth/userinfo", "", "Authorization: bearer " + access, 200, "me", []string{`{"sub":"user-demo","preferred_username":"demo","email":"demo@example.test"}`}},
+		{"oauth2", "GET /.well-known/oauth-authorization-server", "", "", 200, "other", []string{`"issuer":"http://hub.test/ns/a"`, `"token_endpoint":"http://hub.test/ns/a/oauth/token"`}},
+		{"supabase", "POST /auth/v1/token?grant_type=password", `{"email":"demo","password":"demo-password"}`, "Authorization: Bearer anon", 200, "login", []string{`"token_type":"bearer"`, `"expires_at":1767226500,`, `"aud":"authenticated"`, `"user_metadata":{}`}},
+		{"supabase", "POST /auth/v1/token?grant_type=refresh_token", `{"refresh_token":"dead"}`, "", 400, "refresh", []string{`"code":"session_expired"`}},
+		{"supabase", "GET /auth/v1/user", "", "Authorization: Bearer anon", 403, "me", []string{`{"code":"bad_jwt","message":"Why."}`}},
+		{"supabase", "POST /auth/v1/logout?scope=others", "", "Authorization: Bearer " + access, 204, "logout", nil},
+		{"supabase", "POST /auth/v1/signup", `{"email":"new@example.test","password":"new-password","data":{"name":"New"}}`, "", 200, "register", []string{`"access_token"`}},
+		{"directus", "POST /auth/login", `{"email":"demo@example.test","password":"demo-password"}`, "", 200, "login", []string{`{"data":{"access_token":`, `"expires":900000,`}},
+		{"directus", "POST /auth/login/", `{"email":"demo@example.test","password":"x"}`, "", 401, "login", []string{`{"errors":[{"message":"Invalid user credentials.","extensions":{"code":"INVALID_CREDENTIALS"}}]}`}},
+		{"simplejwt", "POST /api/token/refresh", `{"refresh":"` + refresh + `"}`, "", 200, "refresh", []string{`{"access":"` + access + `"}`}},
+		{"simplejwt", "POST /api/token/verify/", `{"token":"dead"}`, "", 401, "introspect", []string{`{"detail":"Token is invalid","code":"token_not_valid"}`}},
+		{"simplejwt", "POST /api/token/verify/", `{"token":"` + access + `"}`, "", 200, "introspect", []string{"{}\n"}},
+		{"simplejwt", "GET /api/me/", "", "Authorization: JWT " + access, 200, "me", []string{`"username":"demo"`}},
+		{"dj-rest-auth", "POST /dj-rest-auth/login/", `{"username":"demo","password":"x"}`, "", 400, "login", []string{`{"non_field_errors":["Unable to log in with provided credentials."]}`}},
+		{"dj-rest-auth", "GET /dj-rest-auth/user/", "", "Cookie: my-app-auth=" + access, 200, "me", []string{`{"pk":"user-demo","username":"demo","email":"demo@example.test","first_name":"","last_name":""}`}},
+		{"dummyjson", "GET /auth/me", "", "Authorization: Bearer " + access, 200, "me", []string{`{"id":"user-demo","username":"demo"`}},
+		{"firebase", "POST /identitytoolkit.googleapis.com/v1/accounts:lookup?key=k", `{"idToken":"` + access + `"}`, "", 200, "me", []string{`"users":[{"localId":"user-demo"`, `"createdAt":"1767225600000"`}},
+		{"firebase", "POST /securetoken.googleapis.com/v1/token?key=k", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`{"error":{"code":400,"message":"TOKEN_EXPIRED"`}},
+		{"cookie", "POST /api/authentication/refresh", "", "Cookie: refresh_token=" + refresh, 200, "refresh", []string{`{"access_token":"`, `"user":{"id":"user-demo"`}},
+	} {
+		h := new(stubHub)
+		var headers []string
+		if row.header != "" {
+			headers = []string{row.header}
+		}
+		w, call := ask(t, builtin(t, row.dialect), h, request(row.on, row.body, headers...))
+		if w == nil {
+			t.Errorf("%s: %s is not described", row.dialect, row.on)
+			continue
+		}
+		if w.Code != row.status || call.Operation != row.operation {
+			t.Errorf("%s: %s: %d as %s, want %d as %s\n%s", row.dialect, row.on, w.Code, call.Operation, row.status, row.operation, w.Body)
+		}
+		for _, part := range row.want {
+			if !strings.Contains(w.Body.String(), part) {
+				t.Errorf("%s: %s: the answer lacks %s\n%s", row.dialect, row.on, part, w.Body)
+			}
+		}
+	}
+}
+
+func TestLogoutScopesReachTheHub(t *testing.T) {
+	t.Parallel()
+	d := builtin(t, "supabase")
+	for scope, query := range map[string]string{"?scope=local": "", "?scope=global": "all=true", "": "all=true", "?scope=others": "others=true"} {
+		h := new(stubHub)
+		if w, _ := ask(t, d, h, request("POST /auth/v1/logout"+scope, "", "Authorization: Bearer "+token("access"))); w.Code != 204 || h.last.URL.RawQuery != query {
+			t.Errorf("logout%s: %d, asked the hub with %q, want %q", scope, w.Code, h.last.URL.RawQuery, query)
+		}
+	}
+}
+
+// The hub's own answer stays known behind the dialect's: the lab records it.
+func TestResultIsTheHubsOwn(t *testing.T) {
+	t.Parallel()
+	h := new(stubHub)
+	_, call := ask(t, builtin(t, "supabase"), h, request("GET /auth/v1/user", "", "Authorization: Bearer anon"))
+	if call.Result.Status != 401 || call.Result.Code != "token_malformed" || call.Token != "anon" {
+		t.Errorf("result %+v of token %q, want the hub's 401 token_malformed of anon", call.Result, call.Token)
+	}
+	_, call = ask(t, builtin(t, "supabase"), h, request("POST /auth/v1/token?grant_type=password", `{"email":"demo","password":"demo-password"}`, "Authorization: Bearer anon"))
+	if call.Result.AccessToken != token("access") || call.Token != "" {
+		t.Errorf("login gave %q and presented %q", call.Result.AccessToken, call.Token)
+	}
+	_, call = ask(t, builtin(t, "oauth2"), h, request("POST /oauth/revoke", "token=dead"))
+	if call.Result.Code != "" {
+		t.Errorf("revoke of a dead token: code %q, want none: the client is not told of it", call.Result.Code)
+	}
+}
+
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	h := new(stubHub)
+	d := parse(t, `{"name":"c","operations":[{"op":"login","on":"POST /in"},{"op":"refresh","on":"POST /re","in":{"refresh_token":"cookie.rt"}},
+		{"op":"logout","on":"POST /out","in":{"token":"cookie.rt"}}],
+		"cookies":{"refresh_token":{"name":"rt","path":"/re","same_site":"strict","secure":true},"csrf":{"name":"csrf","header":"X-CSRF"}}}`)
+
+	w, _ := ask(t, d, h, request("POST /in", `{"username":"demo","password":"demo-password"}`))
+	set := w.Header()["Set-Cookie"]
+	want := []string{"rt=" + token("refresh") + "; Path=/ns/a/re; Max-Age=604800; HttpOnly; Secure; SameSite=Strict", "csrf=id-1; Path=/ns/a/; Max-Age=604800; SameSite=Lax"}
+	if !slices.Equal(set, want) {
+		t.Errorf("login sets %q, want %q", set, want)
+	}
+	if strings.Contains(w.Body.String(), "refresh_token") {
+		t.Errorf("the body has the refresh token, which a cookie keeps from scripts: %s", w.Body)
+	}
+
+	cookie := "Cookie: rt=" + token("refresh") + "; csrf=id-1"
+	if w, _ := ask(t, d, h, request("POST /re", "", cookie)); w.Code != 403 || !strings.Contains(w.Body.String(), "csrf_mismatch") {
+		t.Errorf("refresh without the header: %d %s", w.Code, w.Body)
+	}
+	if w, _ := ask(t, d, h, request("POST /re", "", cookie, "X-CSRF: id-1")); w.Code != 200 {
+		t.Errorf("refresh with the header: %d %s", w.Code, w.Body)
+	}
+	w, _ = ask(t, d, h, request("POST /out", "", cookie, "X-CSRF: id-1"))
+	if set := w.Header()["Set-Cookie"]; w.Code != 204 || len(set) != 2 || !strings.HasPrefix(set[0], "rt=; Path=/ns/a/re; Max-Age=0") {
+		t.Errorf("logout: %d, sets %q", w.Code, set)
+	}
+}
+
+func TestHeadersOfDescriptionsAreExposed(t *testing.T) {
+	t.Parallel()
+	d := builtin(t, "supabase")
+	r := request("GET /auth/v1/user", "")
+	w := httptest.NewRecorder()
+	w.Header().Set("Access-Control-Expose-Headers", "ETag")
+	call := d.Read(w, r)
+	call.Serve(w, r, new(stubHub).host())
+	if got := w.Header().Get("Access-Control-Expose-Headers"); got != "ETag, X-Supabase-Api-Version" || w.Header().Get("X-Supabase-Api-Version") != "2024-01-01" {
+		t.Errorf("exposes %q with %q", got, w.Header())
+	}
+	w2, _ := ask(t, builtin(t, "oauth2"), new(stubHub), request("POST /oauth/token", "grant_type=password&username=demo&password=x"))
+	if w2.Header()["Www-Authenticate"] != nil {
+		t.Error("a challenge at the token endpoint")
+	}
+}
+
+func TestConversions(t *testing.T) {
+	t.Parallel()
+	d := parse(t, `{"name":"c","operations":[{"op":"login","on":"POST /in","in":{"username":"body.user.0.name|basic.username","password":"body.pw|basic.password","expires_in":"body.mins in minutes","refresh_expires_in":"body.ms in milliseconds"},
+		"headers":{"X-Name":"${user.username}\u00e9"},"out":{"n":"$expires_in","s":"${expires_in}","both":"${expires_in} s","none":"$user.name","text":"$user.name|'no name'","list":["$user.name",1],"$$x":"$$x","at":"@@x","ms":"$expires_at_ms","iso":"$expires_iso"}}]}`)
+	h := new(stubHub)
+	w, _ := ask(t, d, h, request("POST /in", `{"user":[{"name":"demo"}],"pw":"demo-password","mins":0.5,"ms":2500}`))
+	if want := `{"expires_in":30,"password":"demo-password","refresh_expires_in":2.5,"username":"demo"}`; h.body != want {
+		t.Errorf("asked the hub for %s, want %s", h.body, want)
+	}
+	want := `{"n":900,"s":"900","both":"900 s","text":"no name","list":[1],"$$x":"$x","at":"@x","ms":1767226500500,"iso":"2026-01-01T00:15:00.500Z"}` + "\n"
+	if got := w.Body.String(); got != want {
+		t.Errorf("answered %s, want %s", got, want)
+	}
+	ask(t, d, h, request("POST /in", `{"mins":100000,"ms":"1e9"}`, "Authorization: Basic ZGVtbzpkZW1vLXBhc3N3b3Jk"))
+	if want := `{"expires_in":900,"password":"demo-password","refresh_expires_in":3600,"username":"demo"}`; h.body != want {
+		t.Errorf("asked the hub for %s, want %s: no longer than the hub grants", h.body, want)
+	}
+}
+
+func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
+	t.Parallel()
+	op := func(members string) string {
+		return `{"name":"x","operations":[{"op":"me","on":"GET /a"},{"op":"login","on":"POST /b"},` + members + `]}`
+	}
+	with := func(members string) string {
+		return `{"name":"x","operations":[{"op":"me","on":"GET /a"}],` + members + `}`
+	}
+	for _, row := range []struct{ description, path, detail string }{
+		{``, "", "is not JSON"},
+		{`{"name":"x"} 1`, "", "something follows"},
+		{`[]`, "", "must be an object"},
+		{`{"operations":[{"op":"me","on":"GET /a"}]}`, "name", "is missing"},
+		{`{"name":"x"}`, "operations", "is missing"},
+		{`{"name":"x","operations":{}}`, "operations", "must be an array of 1 to 64"},
+		{with(`"name":"y"`), "name", "given twice"},
+		{with(`"operation":[]`), "operation", "is unknown here; there are name, templates, operations"},
+		{op(`{"op":"signin","on":"GET /c"}`), "operations[2].op", "must be one of document, introspect, login"},
+		{op(`{"op":"me"}`), "operations[2].on", "METHOD /path"},
+		{op(`{"op":"me","on":"/c"}`), "operations[2].on", "METHOD /path"},
+		{op(`{"op":"me","on":"GET /c?x=1"}`), "operations[2].on", `"when"`},
+		{op(`{"op":"me","on":"GET /lab/x"}`), "operations[2].on", "path of the lab"},
+		{op(`{"op":"me","on":"GET /a{b}"}`), "operations[2].on", "/tenants/{tenant}/login"},
+		{op(`{"op":"me","on":"GET /a/"}`), "operations[2].on", "never reached: operations[0]"},
+		{op(`{"op":"login","on":"POST /b","when":{"query.x":"1"}}`), "operations[2].on", "never reached: operations[1]"},
+		{op(`{"op":"me","on":"GET /c","when":{"x":"1"}}`), "operations[2].when.x", "must be body.NAME"},
+		{op(`{"op":"me","on":"GET /c","when":{"query.x":null}}`), "operations[2].when.query.x", "a string, a number"},
+		{op(`{"op":"me","on":"GET /c","in":{"password":"body.x"}}`), "operations[2].in.password", "is unknown here; there are token"},
+		{op(`{"op":"me","on":"GET /c","in":{"token":"bearer"}}`), "operations[2].in.token", "authorization.SCHEME"},
+		{op(`{"op":"me","on":"GET /c","in":{"token":"path.x"}}`), "operations[2].in.token", "names no {part}"},
+		{op(`{"op":"me","on":"GET /c","in":{"token":"body.x in minutes"}}`), "operations[2].in.token", "expires_in"},
+		{op(`{"op":"login","on":"POST /c","in":{"expires_in":"body.x in hours"}}`), "operations[2].in.expires_in", "in minutes"},
+		{op(`{"op":"login","on":"POST /c","status":302}`), "operations[2].status", "from 200 to 299"},
+		{op(`{"op":"login","on":"POST /c","status":204,"out":{}}`), "operations[2].out", "no body"},
+		{op(`{"op":"login","on":"POST /c","out":{"a":["$tokn"]}}`), "operations[2].out.a[0]", "$tokn names no value; there are access_token"},
+		{op(`{"op":"login","on":"POST /c","out":"a ${now"}`), "operations[2].out", "without its }"},
+		{op(`{"op":"login","on":"POST /c","out":"@user"}`), "operations[2].out", "@user names no template"},
+		{op(`{"op":"login","on":"POST /c","headers":{"X-A":"a\r\nSet-Cookie: b"}}`), "operations[2].headers.X-A", "one line"},
+		{op(`{"op":"login","on":"POST /c","headers":{"Content-Length":"1"}}`), "operations[2].headers.Content-Length", "decided elsewhere"},
+		{op(`{"op":"document","on":"GET /d"}`), "operations[2].out", "is missing"},
+		{op(`{"op":"me","on":"GET /d","inactive":{}}`), "operations[2].inactive", "belongs to introspect"},
+		{with(`"templates":{"a":{"x":"@b"},"b":["@a"]}`), "templates.b[0]", "in itself: a → b → a"},
+		{with(`"templates":{"a":"@a"}`), "templates.a", "in itself: a → a"},
+		{with(`"templates":{"a":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`), "templates.a" + strings.Repeat("[0]", 30), "lies too deep"},
+		{with(`"errors":{"nosuch":{}}`), "errors.nosuch", "names no error"},
+		{with(`"errors":{"login:token_*":{}}`), "errors.login:token_*", `"operations" does not have`},
+		{with(`"errors":{"*":{"status":302}}`), "errors.*.status", "from 400 to 599"},
+		{with(`"cookies":{}`), "cookies", "must have access_token or refresh_token"},
+		{with(`"cookies":{"refresh_token":{"name":"a b"}}`), "cookies.refresh_token.name", "letters, digits"},
+		{with(`"cookies":{"refresh_token":{"name":"a","path":"/x; Domain=y"}}`), "cookies.refresh_token.path", "must be a path"},
+		{with(`"cookies":{"refresh_token":{"name":"a","same_site":"none"}}`), "cookies.refresh_token", `needs "secure": true`},
+		{with(`"lifetimes":{"access":"5"}`), "lifetimes.access", "must be a duration"},
+		{with(`"rotation":"no"`), "rotation", "must be true or false"},
+		{with(`"claims":{"sub":"x"}`), "claims.sub", "said by the hub itself"},
+	} {
+		_, err := dialect.Parse([]byte(row.description))
+		faults, ok := err.(dialect.Faults)
+		if !ok {
+			t.Errorf("%s: %v, want faults", row.description, err)
+			continue
+		}
+		if !slices.ContainsFunc(faults, func(f dialect.Fault) bool { return f.Path == row.path && strings.Contains(f.Detail, row.detail) }) {
+			t.Errorf("%s:\n  %v\n  want %s: … %s", row.description, err, row.path, row.detail)
+		}
+	}
+}
+
+// Templates that name each other twice would grow without bounds.
+func TestLargeTemplatesAreRefused(t *testing.T) {
+	t.Parallel()
+	all := []string{`"t0":["$now","$now"]`}
+	for i := 1; i < 30; i++ {
+		name := func(n int) string { return "t" + strings.Repeat("i", n) + "0" }
+		all = append(all, `"`+name(i)+`":["@`+name(i-1)+`","@`+name(i-1)+`"]`)
+	}
+	_, err := dialect.Parse([]byte(`{"name":"x","templates":{` + strings.Join(all, ",") + `},"operations":[{"op":"me","on":"GET /a"}]}`))
+	if err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("%v, want a fault", err)
+	}
+}
+
+func TestHostileRequests(t *testing.T) {
+	t.Parallel()
+	d := builtin(t, "oauth2")
+	for _, row := range []struct {
+		r      *http.Request
+		status int
+	}{
+		{request("POST /oauth/token", `{"grant_type":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`), 400},
+		{request("POST /oauth/token", strings.Repeat("a", 100_000)), 413},
+		{request("POST /oauth/token", "grant_type=password&username=%ff&password=x"), 400},
+		{request("POST /oauth/token", "grant_type=%zz"), 400},
+		{request("POST /oauth/token?a=%zz", "grant_type=password"), 400},
+		{request("POST /oauth/token", `{"grant_type":{"a":1}}`), 400},
+		{request("POST /oauth/revoke", `{"token":12}`), 200},
+		{request("POST /oauth/introspect", `{"token":"a\r\nb"}`), 200},
+	} {
+		if w, _ := ask(t, d, new(stubHub), row.r); w.Code != row.status {
+			t.Errorf("%s: %d %s, want %d", row.r.URL, w.Code, w.Body, row.status)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	d := builtin(t, "firebase")
+	members := d.Claims([]byte(record), epoch, epoch)
+	var claims map[string]any
+	if err := json.Unmarshal([]byte(`{"a":1`+string(members)+`}`), &claims); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"a": 1.0, "auth_time": 1767225600.0, "user_id": "user-demo", "email": "demo@example.test"}
+	delete(claims, "firebase")
+	if !maps.Equal(claims, want) {
+		t.Errorf("claims %v, want %v", claims, want)
+	}
+	if got := builtin(t, "oauth2").Claims([]byte(record), epoch, epoch); got != nil {
+		t.Errorf("oauth2 adds %s", got)
+	}
+}
+
+// FuzzParse: a description is refused or serves; its text reads as the same again.
+func FuzzParse(f *testing.F) {
+	// Small ones: Go's fuzzing spends its time on making large ones smaller.
+	for _, rest := range []string{
+		`"when":{"query.g":"p"},"in":{"username":"body.a.0|basic.username","expires_in":"body.m in minutes"},"status":201}]`,
+		`"headers":{"X":"${user.name}","Y":null},"out":["@t",{"a":"$claims|now"},"${now} s"]}],"templates":{"t":"$body.a|'b'"},"claims":{"a":"$auth_time"}`,
+		`"in":{}}],"errors":{"*":{"status":400,"name":"n","body":"$fields"},"login:token_*":{"detail":"d"}},"rotation":false`,
+		`"in":{}}],"cookies":{"refresh_token":{"name":"r","path":"/x"},"csrf":{"name":"c","header":"X-C"}},"lifetimes":{"access":"5m"}`,
+	} {
+		f.Add([]byte(`{"name":"x","operations":[{"op":"login","on":"POST /{a}",`+rest+`}`), "/a%0A")
+	}
+	f.Fuzz(func(t *testing.T, description []byte, path string) {
+		d, err := dialect.Parse(description)
+		if err != nil {
+			if faults, ok := err.(dialect.Faults); !ok || len(faults) == 0 || err.Error() == "" {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		again, err := dialect.Parse(d.Description())
+		if err != nil || string(again.Description()) != string(d.Description()) {
+			t.Fatalf("does not read as itself again: %v", err)
+		}
+		for _, op := range d.Operations() {
+			serve(t, d, op.Method, op.Path, `{"username":"demo","password":"demo-password"}`, "application/json", "Bearer "+token("access"), "")
+		}
+		serve(t, d, "POST", path, "", "", "", "")
+	})
+}
+
+// FuzzRequest: no request makes a built-in dialect panic or answer with a 5xx.
+func FuzzRequest(f *testing.F) {
+	f.Add("oauth2", "POST", "/oauth/token?x=1", "grant_type=password&username=demo", "application/x-www-form-urlencoded", "Basic eDp5", "a=b")
+	f.Add("supabase", "POST", "/auth/v1/token?grant_type=password", `{"email":"demo","password":"demo-password"}`, "application/json", "Bearer x", "")
+	f.Add("dj-rest-auth", "POST", "/dj-rest-auth/logout/", "", "", "", "my-app-auth=eyJ")
+	f.Add("firebase", "POST", "/identitytoolkit.googleapis.com/v1/accounts:lookup", `{"idToken":[]}`, "application/json", "", "")
+	f.Fuzz(func(t *testing.T, name, method, target, body, contentType, authorization, cookie string) {
+		description, ok := dialect.Builtin(name)
+		if !ok {
+			return
+		}
+		d, _ := dialect.Parse(description)
+		serve(t, d, method, target, body, contentType, authorization, cookie)
+	})
+}
+
+// serve sends one request and fails for a 5xx or an answer that is no JSON.
+func serve(t *testing.T, d *dialect.Dialect, method, target, body, contentType, authorization, cookie string) {
+	r, err := http.NewRequest(method, "http://hub.test"+target, strings.NewReader(body))
+	if err != nil {
+		return
+	}
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Authorization", authorization)
+	r.Header.Set("Cookie", cookie)
+	w, _ := ask(t, d, new(stubHub), r)
+	if w == nil {
+		return
+	}
+	if w.Code >= 500 && !strings.Contains(string(d.Description()), `"status": 5`) {
+		t.Errorf("%s %s: %d %s", method, target, w.Code, w.Body)
+	}
+	for name, values := range w.Header() {
+		if strings.ContainsAny(strings.Join(append(values, name), ""), "\r\n\x00") {
+			t.Errorf("%s %s: header %s %q", method, target, name, values)
+		}
+	}
+	if w.Body.Len() > 0 && !json.Valid(w.Body.Bytes()) {
+		t.Errorf("%s %s: no JSON: %s", method, target, w.Body)
+	}
+}

@@ -1,0 +1,245 @@
+// Sources: where a value of a request comes from.
+
+package dialect
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// sources are the places where one value may stand, in the order in which they are looked at.
+type sources struct {
+	places []place
+	unit   float64 // seconds that a number there stands for; 0 for a value that is no time
+}
+
+// place is one of them: body.user.name, query.grant_type, header.X-Key, cookie.sid, path.tenant,
+// authorization.Bearer, basic.username.
+type place struct {
+	kind string
+	path []string
+}
+
+// placeKinds are the kinds that there are, and for how many names each asks: 0 for any number.
+var placeKinds = map[string]int{"body": 0, "query": 1, "header": 1, "cookie": 1, "path": 1, "authorization": 1, "basic": 1}
+
+// units are what a time may be counted in, in seconds.
+var units = map[string]float64{"minutes": 60, "seconds": 1, "milliseconds": 0.001}
+
+// parseSources reads places with | between them and, of a time, " in UNIT" behind. What is wrong is reported as text.
+func parseSources(text string, isTime bool) (sources, string) {
+	var s sources
+	if isTime {
+		s.unit = 1
+	}
+	text, unit, given := strings.Cut(text, " in ")
+	if s.unit = units[unit]; given && (s.unit == 0 || !isTime) {
+		return s, `may say "in minutes", "in seconds" or "in milliseconds" for expires_in and refresh_expires_in, and nothing for others`
+	}
+	if isTime && !given {
+		s.unit = 1
+	}
+	for part := range strings.SplitSeq(text, "|") {
+		p, fault := parsePlace(part)
+		if fault != "" {
+			return s, fault
+		}
+		s.places = append(s.places, p)
+	}
+	return s, ""
+}
+
+func parsePlace(text string) (place, string) {
+	kind, rest, _ := strings.Cut(text, ".")
+	names, known := placeKinds[kind]
+	if !known || rest == "" {
+		return place{}, "must be body.NAME, query.NAME, header.NAME, cookie.NAME, path.NAME, authorization.SCHEME or basic.username|basic.password, with | between several"
+	}
+	p := place{kind, []string{rest}}
+	if names == 0 {
+		p.path = strings.Split(rest, ".")
+	}
+	switch {
+	case (kind == "header" || kind == "cookie" || kind == "authorization") && !isToken(rest):
+		return p, "names a " + kind + " with characters that none can have"
+	case kind == "basic" && rest != "username" && rest != "password":
+		return p, "must be basic.username or basic.password"
+	}
+	return p, ""
+}
+
+// isToken reports whether s is a token of RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c < 0x7f && strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+	})
+}
+
+// question is a request as sources read it.
+type question struct {
+	r      *http.Request
+	params map[string]string // of the path
+	query  url.Values
+	body   any // of a form, or JSON as encoding/json gives it; nil: none
+	raw    []byte
+}
+
+// value returns the first value that is there: a string, json.Number, bool, map or slice. An empty string and null are
+// not there. It also returns the place, whose kind is "" when no place has a value.
+func (q *question) value(s sources) (any, place) {
+	for _, p := range s.places {
+		if v := q.at(p); v != nil && v != "" {
+			return v, p
+		}
+	}
+	return nil, place{}
+}
+
+func (q *question) at(p place) any {
+	name := p.path[0]
+	switch p.kind {
+	case "query":
+		return q.query.Get(name)
+	case "header":
+		return q.r.Header.Get(name)
+	case "path":
+		return q.params[name]
+	case "cookie":
+		if c, err := q.r.Cookie(name); err == nil {
+			return c.Value
+		}
+	case "authorization":
+		return q.credentials(name)
+	case "basic":
+		return q.basic(name)
+	case "body":
+		if form, ok := q.body.(url.Values); ok {
+			return form.Get(strings.Join(p.path, "."))
+		}
+		return descend(q.body, p.path)
+	}
+	return nil
+}
+
+// credentials returns what follows this scheme in the Authorization header (RFC 9110 section 11.4), without regard
+// to the scheme's case.
+func (q *question) credentials(scheme string) string {
+	given, rest, _ := strings.Cut(q.r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(given, scheme) {
+		return ""
+	}
+	return strings.TrimLeft(rest, " ")
+}
+
+// basic returns a part of RFC 7617 credentials.
+func (q *question) basic(part string) string {
+	decoded, err := base64.StdEncoding.DecodeString(q.credentials("Basic"))
+	if err != nil || !utf8.Valid(decoded) {
+		return ""
+	}
+	username, password, _ := strings.Cut(string(decoded), ":")
+	if part == "password" {
+		return password
+	}
+	return username
+}
+
+// descend returns the member at path; a number names an element of an array.
+func descend(value any, path []string) any {
+	for _, name := range path {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// seconds returns value, which is in this unit, as a number of seconds. What is no number stays as it is: the hub says
+// what is wrong with it.
+func seconds(value any, unit float64) any {
+	text, _ := value.(string)
+	if number, ok := value.(json.Number); ok {
+		text = number.String()
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !json.Valid([]byte(text)) || math.IsInf(n*unit, 0) {
+		return value
+	}
+	return n * unit
+}
+
+const maxBody = 64 << 10 // bytes, as of the hub's own operations
+
+// readBody reads the body of a request once, and leaves it in q.
+func (q *question) readBody(w http.ResponseWriter) *refusal {
+	if q.r.Body == nil {
+		return nil
+	}
+	var err error
+	if q.raw, err = io.ReadAll(http.MaxBytesReader(w, q.r.Body, maxBody)); err != nil {
+		var refused *refusal
+		if _, large := err.(*http.MaxBytesError); large {
+			refused = refuse(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.Itoa(maxBody)+" bytes.")
+		} else {
+			refused = malformed("The body could not be read to its end.")
+		}
+		return refused
+	}
+	return nil
+}
+
+// parseBody makes a form or JSON of the body, as its type says. JSON needs not say that it is: many clients do not.
+func (q *question) parseBody() *refusal {
+	if len(q.raw) == 0 {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
+	if coding := q.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
+	}
+	if !utf8.Valid(q.raw) {
+		return malformed("The body is not valid UTF-8.")
+	}
+	switch {
+	case err == nil && mediaType == "application/x-www-form-urlencoded":
+		form, err := url.ParseQuery(string(q.raw))
+		if err != nil {
+			return malformed("The body is not a well-formed form.")
+		}
+		q.body = form
+		return nil
+	case q.r.Header.Get("Content-Type") == "" || err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")):
+		return q.parseJSON()
+	}
+	return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type",
+		"Send the body as application/json or application/x-www-form-urlencoded, and say so in Content-Type.")
+}
+
+func (q *question) parseJSON() *refusal {
+	decoder := json.NewDecoder(strings.NewReader(string(q.raw)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&q.body); err != nil {
+		return malformed("The body is not JSON.")
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return malformed("Something follows the JSON value.")
+	}
+	return nil
+}
