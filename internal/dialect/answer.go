@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"authhub/internal/reply"
 )
 
 // header is one field of an answer: a text, or the removal of what the hub says.
@@ -175,21 +177,9 @@ func (n node) parseEntry(e *entry, t *templates) {
 	}
 }
 
-// problem is the hub's own form of an error (RFC 9457).
-type problem struct {
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-	Errors []struct {
-		Field  string `json:"field"`
-		Detail string `json:"detail"`
-	} `json:"errors,omitempty"`
-}
-
 // writeError answers with an error of the hub, as the description has it, and as the hub does where that says nothing.
 func (d *Dialect) writeError(w http.ResponseWriter, c *Call, given *recorder, v values) {
-	var p problem
+	var p reply.Error
 	json.Unmarshal(given.body, &p) // the hub has written it
 	c.Result.Code = p.Code
 	merged := entry{status: given.status, name: p.Code, detail: p.Detail}
@@ -231,46 +221,24 @@ func (into *entry) overlay(e *entry) {
 }
 
 // errorValues adds what the bodies of errors may name. Fields are called as the client calls them.
-func (c *Call) errorValues(v values, p *problem, e *entry, retryAfter string) {
+func (c *Call) errorValues(v values, p *reply.Error, e *entry, retryAfter string) {
 	v["name"], v["code"], v["detail"], v["title"] = e.name, p.Code, e.detail, http.StatusText(e.status)
 	v["status"] = json.Number(strconv.Itoa(e.status))
 	if seconds, err := strconv.Atoi(retryAfter); err == nil {
 		v["retry_after"] = json.Number(strconv.Itoa(seconds))
 	}
-	if len(p.Errors) == 0 {
+	if len(p.Fields) == 0 {
 		return
 	}
 	byField := make(map[string][]string)
-	for i := range p.Errors {
-		field := &p.Errors[i].Field
+	for i := range p.Fields {
+		field := &p.Fields[i].Field
 		if from := c.from[*field]; len(from.path) > 0 {
 			*field = strings.Join(from.path, ".")
 		}
-		byField[*field] = append(byField[*field], p.Errors[i].Detail)
+		byField[*field] = append(byField[*field], p.Fields[i].Detail)
 	}
-	v["errors"], v["fields"] = json.RawMessage(encode(p.Errors)), json.RawMessage(encode(byField))
-}
-
-// refusal is an error that the dialect itself finds, before the hub is asked.
-type refusal struct {
-	problem
-	header http.Header
-}
-
-func refuse(status int, code, detail string) *refusal {
-	return &refusal{problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}, make(http.Header)}
-}
-
-func malformed(detail string) *refusal {
-	return refuse(http.StatusBadRequest, "malformed_body", detail)
-}
-
-// answer returns the refusal as the hub itself would have answered.
-func (f *refusal) answer() *recorder {
-	body, _ := json.Marshal(f.problem) // strings and numbers: it can't fail
-	f.header.Set("Content-Type", "application/problem+json")
-	f.header.Set("Cache-Control", "no-store")
-	return &recorder{header: f.header, status: f.Status, body: append(body, '\n')}
+	v["errors"], v["fields"] = json.RawMessage(encode(p.Fields)), json.RawMessage(encode(byField))
 }
 
 // recorder is a ResponseWriter that keeps an answer.
@@ -303,12 +271,11 @@ func write(t template, v values) []byte {
 	return append(b, '\n')
 }
 
-// writeBody answers with a body that stands complete.
+// writeBody answers with a complete body.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	if status == http.StatusNoContent {
 		w.Header().Del("Content-Type")
 		body = nil
 	}
-	w.WriteHeader(status)
-	w.Write(body) // a client that has gone is its own affair
+	reply.WriteBody(w, status, body)
 }

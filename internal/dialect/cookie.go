@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"authhub/internal/reply"
 )
 
 // cookies are those that a dialect sets with each new pair of tokens, and clears at logout.
@@ -132,7 +134,7 @@ func (c *cookie) write(h http.Header, prefix string, value, lifetime any) {
 
 // checkCSRF refuses a request whose token came in a cookie, by a method that changes something, unless the header
 // repeats the csrf cookie: a page of another origin can send the cookie and can't read it.
-func (c *cookies) checkCSRF(q *question, from place) *refusal {
+func (c *cookies) checkCSRF(q *question, from place) error {
 	if c == nil || c.csrf == nil || from.kind != "cookie" || q.r.Method == http.MethodGet || q.r.Method == http.MethodHead {
 		return nil
 	}
@@ -141,5 +143,5 @@ func (c *cookies) checkCSRF(q *question, from place) *refusal {
 	if err == nil && kept.Value != "" && subtle.ConstantTimeCompare([]byte(kept.Value), []byte(repeated)) == 1 {
 		return nil
 	}
-	return refuse(http.StatusForbidden, "csrf_mismatch", "The header "+c.csrfHeader+" must repeat the cookie "+c.csrf.name+".")
+	return reply.Fail(http.StatusForbidden, "csrf_mismatch", "The header "+c.csrfHeader+" must repeat the cookie "+c.csrf.name+".")
 }

@@ -10,10 +10,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"authhub/internal/reply"
+	"authhub/internal/route"
 )
 
 // Dialect is a description that has been checked. It does not change.
@@ -132,7 +134,7 @@ type Call struct {
 	called  *operation     // nil: none
 	in      map[string]any // the operation's values, as the client has sent them
 	from    map[string]place
-	refused *refusal
+	refused error
 	asked   *question
 }
 
@@ -176,7 +178,7 @@ func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 }
 
 // choose finds which of the operations at its path a request is, and takes its values.
-func (c *Call) choose(q *question, at []*operation, params []map[string]string) *refusal {
+func (c *Call) choose(q *question, at []*operation, params []map[string]string) error {
 	method := q.r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -185,12 +187,12 @@ func (c *Call) choose(q *question, at []*operation, params []map[string]string) 
 		return methodNotAllowed(at)
 	}
 	var err error
-	if q.query, err = url.ParseQuery(q.r.URL.RawQuery); err != nil {
-		return malformed("The query must be name=value pairs with & between them, percent-encoded.")
+	if q.query, err = reply.ParseQuery(q.r); err != nil {
+		return err
 	}
 	if slices.ContainsFunc(at, (*operation).readsBody) {
-		if refused := q.parseBody(); refused != nil {
-			return refused
+		if err := q.parseBody(); err != nil {
+			return err
 		}
 	}
 	var missing []string
@@ -211,13 +213,13 @@ func (c *Call) choose(q *question, at []*operation, params []map[string]string) 
 	}
 	c.Operation = "other"
 	if unknown {
-		return refuse(http.StatusBadRequest, "when_unknown", "This path knows no such "+strings.Join(wanted(at), " or ")+".")
+		return reply.Fail(http.StatusBadRequest, "when_unknown", "This path knows no such "+strings.Join(wanted(at), " or ")+".")
 	}
-	return refuse(http.StatusBadRequest, "when_missing", "The request lacks "+strings.Join(slices.Compact(missing), " or ")+".")
+	return reply.Fail(http.StatusBadRequest, "when_missing", "The request lacks "+strings.Join(slices.Compact(missing), " or ")+".")
 }
 
 // methodNotAllowed refuses a request to a path that takes other methods.
-func methodNotAllowed(at []*operation) *refusal {
+func methodNotAllowed(at []*operation) error {
 	var allow []string
 	for _, op := range at {
 		allow = append(allow, op.method)
@@ -226,10 +228,7 @@ func methodNotAllowed(at []*operation) *refusal {
 		}
 	}
 	slices.Sort(allow)
-	all := strings.Join(slices.Compact(allow), ", ")
-	refused := refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This path takes "+all+".")
-	refused.header.Set("Allow", all)
-	return refused
+	return route.MethodNotAllowed(strings.Join(slices.Compact(allow), ", "))
 }
 
 // readsBody reports whether any value or condition may stand in a body.
@@ -271,7 +270,7 @@ func wanted(at []*operation) []string {
 }
 
 // take makes c a call of op.
-func (c *Call) take(op *operation, q *question) *refusal {
+func (c *Call) take(op *operation, q *question) error {
 	c.called, c.Operation = op, op.verb.lab
 	c.in, c.from = make(map[string]any), make(map[string]place)
 	for name, s := range op.in {
@@ -280,7 +279,7 @@ func (c *Call) take(op *operation, q *question) *refusal {
 			continue
 		}
 		if text, ok := value.(string); ok && !isText(text) {
-			return malformed("A value of the request is not valid UTF-8.")
+			return reply.Fail(http.StatusBadRequest, "malformed_body", "A value of the request is not valid UTF-8.")
 		}
 		if s.unit != 0 {
 			value = seconds(value, s.unit)
@@ -288,8 +287,8 @@ func (c *Call) take(op *operation, q *question) *refusal {
 		c.in[name], c.from[name] = value, from
 		if name == "token" || name == "refresh_token" {
 			c.Token, _ = value.(string)
-			if refused := c.dialect.cookies.checkCSRF(q, from); refused != nil {
-				return refused
+			if err := c.dialect.cookies.checkCSRF(q, from); err != nil {
+				return err
 			}
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"authhub/internal/reply"
 )
 
 // Host is what stands behind a dialect.
@@ -65,7 +67,7 @@ func (c *Call) ask(r *http.Request, host Host) *recorder {
 	given := &recorder{header: make(http.Header)}
 	switch {
 	case c.refused != nil:
-		return c.refused.answer()
+		reply.Write(given, c.refused)
 	case c.op() == "document":
 		given.status = http.StatusOK
 	case c.called.verb.own == "":

@@ -3,16 +3,18 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"math"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"authhub/internal/reply"
 )
 
 // sources are the places where one value may stand, in the order in which they are looked at.
@@ -88,7 +90,7 @@ type question struct {
 	r      *http.Request
 	params map[string]string // of the path
 	query  url.Values
-	body   any // of a form, or JSON as encoding/json gives it; nil: none
+	body   map[string]any // JSON as encoding/json gives it, or the texts of a form
 	raw    []byte
 }
 
@@ -121,8 +123,8 @@ func (q *question) at(p place) any {
 	case "basic":
 		return q.basic(name)
 	case "body":
-		if form, ok := q.body.(url.Values); ok {
-			return form.Get(strings.Join(p.path, "."))
+		if v, ok := q.body[strings.Join(p.path, ".")]; ok { // forms know no nesting
+			return v
 		}
 		return descend(q.body, p.path)
 	}
@@ -153,7 +155,8 @@ func (q *question) basic(part string) string {
 }
 
 // descend returns the member at path; a number names an element of an array.
-func descend(value any, path []string) any {
+func descend(members map[string]any, path []string) any {
+	var value any = members
 	for _, name := range path {
 		switch v := value.(type) {
 		case map[string]any:
@@ -185,61 +188,33 @@ func seconds(value any, unit float64) any {
 	return n * unit
 }
 
-const maxBody = 64 << 10 // bytes, as of the hub's own operations
-
-// readBody reads the body of a request once, and leaves it in q.
-func (q *question) readBody(w http.ResponseWriter) *refusal {
-	if q.r.Body == nil {
-		return nil
-	}
+// readBody reads the body of a request once and keeps it.
+func (q *question) readBody(w http.ResponseWriter) error {
 	var err error
-	if q.raw, err = io.ReadAll(http.MaxBytesReader(w, q.r.Body, maxBody)); err != nil {
-		var refused *refusal
-		if _, large := err.(*http.MaxBytesError); large {
-			refused = refuse(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.Itoa(maxBody)+" bytes.")
-		} else {
-			refused = malformed("The body could not be read to its end.")
-		}
-		return refused
+	if q.r.Body != nil {
+		q.raw, err = io.ReadAll(http.MaxBytesReader(w, q.r.Body, reply.MaxBody))
+	}
+	if err != nil {
+		return reply.BodyError(err)
 	}
 	return nil
 }
 
-// parseBody makes a form or JSON of the body, as its type says. JSON needs not say that it is: many clients do not.
-func (q *question) parseBody() *refusal {
+// parseBody reads a form or JSON, as Content-Type says. JSON needs no Content-Type: many clients leave it out.
+func (q *question) parseBody() error {
 	if len(q.raw) == 0 {
 		return nil
 	}
-	mediaType, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
-	if coding := q.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
+	copied := *q.r
+	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(q.raw)), int64(len(q.raw))
+	mediaType, _, _ := strings.Cut(q.r.Header.Get("Content-Type"), ";")
+	if mediaType == "" || strings.HasSuffix(strings.TrimSpace(mediaType), "+json") {
+		copied.Header = copied.Header.Clone()
+		copied.Header.Set("Content-Type", "application/json")
 	}
-	if !utf8.Valid(q.raw) {
-		return malformed("The body is not valid UTF-8.")
+	form, err := reply.ReadForm(nil, &copied, true)
+	if err == nil {
+		q.body = form.Members
 	}
-	switch {
-	case err == nil && mediaType == "application/x-www-form-urlencoded":
-		form, err := url.ParseQuery(string(q.raw))
-		if err != nil {
-			return malformed("The body is not a well-formed form.")
-		}
-		q.body = form
-		return nil
-	case q.r.Header.Get("Content-Type") == "" || err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")):
-		return q.parseJSON()
-	}
-	return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type",
-		"Send the body as application/json or application/x-www-form-urlencoded, and say so in Content-Type.")
-}
-
-func (q *question) parseJSON() *refusal {
-	decoder := json.NewDecoder(strings.NewReader(string(q.raw)))
-	decoder.UseNumber()
-	if err := decoder.Decode(&q.body); err != nil {
-		return malformed("The body is not JSON.")
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return malformed("Something follows the JSON value.")
-	}
-	return nil
+	return err
 }
