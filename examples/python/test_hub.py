@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import time
 import unittest
 import urllib.error
@@ -76,9 +77,19 @@ def tearDownModule():
 
 class BadDays(unittest.TestCase):
     def setUp(self):
-        self.base = f"{hub_url}/ns/{uuid.uuid4()}"
-        self.addCleanup(request, "DELETE", self.base)
         self.client = Downloader(self.base)
+
+    def run(self, result=None):
+        """Runs a test with a namespace of its own. If it fails, prints what the hub received."""
+        self.base = f"{hub_url}/ns/{uuid.uuid4()}"
+        problems = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > problems:
+            print(f"\n{self.base}/ received:", file=sys.stderr)
+            for r in self.lab("GET", "/requests")["requests"]:
+                print(f"#{r['seq']} {r['method']} {r['path']} {r['status']} {r['code'] or ''} {r['fault'] or ''}", file=sys.stderr)
+        request("POST", self.base + "/lab/reset")  # makes the namespace where no request has
+        request("DELETE", self.base)
 
     def lab(self, method, path, body=None):
         return request(method, self.base + "/lab" + path, body)

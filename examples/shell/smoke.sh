@@ -30,6 +30,8 @@ expect() {
   # shellcheck disable=SC2053
   [[ $1 == $2 ]] && return
   echo "line ${BASH_LINENO[0]}: expected $2, got $1 with $body" >&2
+  call GET "$lab/requests"
+  echo "The hub received: $body" >&2
   exit 1
 }
 
