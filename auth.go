@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
@@ -35,7 +36,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 	now := h.now()
 	u.ID, u.Created = h.newID(), now.UnixMilli()
 	s := h.newSession(u, now, h.settings.accessTTL, h.settings.refreshTTL)
-	if err := h.store.register(r.Context(), u, s); err != nil {
+	if err := h.store.Register(r.Context(), u, s); err != nil {
 		return err
 	}
 
@@ -43,8 +44,8 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readRegistration checks what a new user says of itself.
-func readRegistration(in *reply.Form) (*user, string, error) {
-	u := &user{Username: in.Text("username"), Email: in.Text("email"), Name: in.Text("name"), Role: "user"}
+func readRegistration(in *reply.Form) (*account.User, string, error) {
+	u := &account.User{Username: in.Text("username"), Email: in.Text("email"), Name: in.Text("name"), Role: "user"}
 	nameField := "username"
 	if u.Username == "" && u.Email != "" {
 		u.Username, nameField = u.Email, "email"
@@ -52,10 +53,10 @@ func readRegistration(in *reply.Form) (*user, string, error) {
 	switch {
 	case u.Username == "" && len(in.Faults) == 0:
 		in.Fault("username", "is required (or an email)")
-	case !isUsername(u.Username):
+	case !account.IsUsername(u.Username):
 		in.Fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
 	}
-	if u.Email != "" && !isEmail(u.Email) {
+	if u.Email != "" && !account.IsEmail(u.Email) {
 		in.Fault("email", "must be an e-mail address")
 	}
 	if len(u.Name) > 256 {
@@ -92,7 +93,7 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s := h.newSession(u, h.now(), access, refresh)
-	if err := h.store.startSession(r.Context(), s); err != nil {
+	if err := h.store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
 
@@ -101,15 +102,15 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 
 // checkPassword returns the user whose name or e-mail address login is, if password is right. Many forms have one field
 // for both, and call it one or the other.
-func (h *Hub) checkPassword(r *http.Request, login, password string) (*user, error) {
+func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.User, error) {
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	attempt, err := h.throttle.Begin(r.Context(), fold(login), address, h.now)
+	attempt, err := h.throttle.Begin(r.Context(), account.Fold(login), address, h.now)
 	if err != nil {
 		return nil, err
 	}
 
 	var c *passwd.Credential
-	u := h.store.userNamed(login)
+	u := h.store.UserNamed(login)
 	if u != nil {
 		c = &u.Credential
 	}
@@ -122,7 +123,7 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*user, err
 	case !right:
 		return nil, reply.Fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
 	case u.Disabled:
-		return nil, errDisabled
+		return nil, account.ErrDisabled
 	}
 	return u, nil
 }
@@ -133,7 +134,7 @@ func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	reply.WriteBody(w, http.StatusOK, u.public)
+	reply.WriteBody(w, http.StatusOK, u.Record())
 	return nil
 }
 
@@ -152,7 +153,7 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	s, u, err := h.store.rotate(r.Context(), c.Session, c.Generation, now, h.reuse())
+	s, u, err := h.store.Rotate(r.Context(), c.Session, c.Generation, now, h.reuse())
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.store.endSession(r.Context(), c.Session, all); err != nil {
+	if err := h.store.EndSession(r.Context(), c.Session, all); err != nil {
 		return err
 	}
 
@@ -208,34 +209,34 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 }
 
 // authenticate returns the session and user of the request's access token.
-func (h *Hub) authenticate(r *http.Request) (session, *user, error) {
+func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, error) {
 	token, err := reply.Bearer(r)
 	if err != nil {
-		return session{}, nil, err
+		return account.Session{}, nil, err
 	}
 	c, err := h.signer.Open(token)
 	if err != nil {
-		return session{}, nil, err
+		return account.Session{}, nil, err
 	}
 	if err := c.Check(jwt.Access, h.now()); err != nil {
-		return session{}, nil, err
+		return account.Session{}, nil, err
 	}
-	s, u, err := h.store.live(c.Session)
+	s, u, err := h.store.Live(c.Session)
 	switch {
 	case err != nil:
-		return session{}, nil, err
+		return account.Session{}, nil, err
 	case c.Generation > s.Generation: // of a rotation that a snapshot put back has undone
-		return session{}, nil, errRevoked
+		return account.Session{}, nil, account.ErrRevoked
 	case c.Generation < s.AccessFrom:
-		return session{}, nil, jwt.ErrExpired
+		return account.Session{}, nil, jwt.ErrExpired
 	}
 	return s, u, nil
 }
 
 // newSession returns a session of u that begins now.
-func (h *Hub) newSession(u *user, now time.Time, access, refresh time.Duration) session {
+func (h *Hub) newSession(u *account.User, now time.Time, access, refresh time.Duration) account.Session {
 	ms := now.UnixMilli()
-	return session{ID: h.newID(), User: u.ID, Created: ms, AccessTTL: access.Milliseconds(), RefreshTTL: refresh.Milliseconds(), Issued: ms}
+	return account.Session{ID: h.newID(), User: u.ID, Created: ms, AccessTTL: access.Milliseconds(), RefreshTTL: refresh.Milliseconds(), Issued: ms}
 }
 
 // newID returns 128 random bits in base64url.
@@ -247,26 +248,16 @@ func (h *Hub) newID() string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// claims returns what the current token of this kind says.
-func (s *session) claims(k jwt.Kind, u *user) jwt.Claims {
-	c := jwt.Claims{Kind: k, Subject: u.ID, Session: s.ID, Generation: s.Generation, IssuedAt: s.Issued,
-		ExpiresAt: s.Issued + s.RefreshTTL, Username: u.Username, Role: u.Role}
-	if k == jwt.Access {
-		c.ExpiresAt = s.Issued + s.AccessTTL
-	}
-	return c
-}
-
 // writeSession answers with the current pair of s. The body is put together by hand, since encoding/json took a
 // fourteenth of a refresh's CPU time: nothing in it needs an escape but the user record, and that is JSON already.
-func (h *Hub) writeSession(w http.ResponseWriter, status int, s *session, u *user) error {
-	access, refresh := s.claims(jwt.Access, u), s.claims(jwt.Refresh, u)
+func (h *Hub) writeSession(w http.ResponseWriter, status int, s *account.Session, u *account.User) error {
+	access, refresh := s.Claims(jwt.Access, u), s.Claims(jwt.Refresh, u)
 	b := make([]byte, 0, 1024)
 	b = h.signer.Append(append(b, `{"access_token":"`...), &access)
 	b = h.signer.Append(append(b, `","refresh_token":"`...), &refresh)
 	b = jwt.AppendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
 	b = jwt.AppendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
-	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.record(), []byte("\n"))...)
+	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.Record(), []byte("\n"))...)
 	reply.WriteBody(w, status, append(b, "}\n"...))
 	return nil
 }

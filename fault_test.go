@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/disk/disktest"
-	"authhub/internal/journal"
 	"authhub/internal/jwt"
 )
 
@@ -25,15 +25,12 @@ func newHubOn(t *testing.T, d *disktest.Disk, signer *jwt.Signer) *testHub {
 	t.Helper()
 	h := newTestHub(t)
 	h.Hub.rand = rand.Reader // the next start must not give the same ids again
-	s, err := newStore(mustSeeds(t))
+	s, err := account.Open(d, "/journal", mustSeeds(t), quietLog())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.journal, err = journal.Open(d, "/journal", s, quietLog()); err != nil {
-		t.Fatal(err)
-	}
 	own := h.Hub.store
-	t.Cleanup(func() { s.close(); h.Hub.store = own })
+	t.Cleanup(func() { s.Close(); h.Hub.store = own })
 	h.Hub.store, h.Hub.log, h.Hub.signer = s, quietLog(), signer
 	return h
 }
@@ -160,7 +157,7 @@ func TestFullDiskWhileWriting(t *testing.T) {
 			}
 			return nil
 		}, h.now())
-		if e := answerFor(err); !errors.Is(err, errDiskFull) || e.Status != 507 || e.Code != "disk_full" {
+		if e := answerFor(err); !errors.Is(err, account.ErrDiskFull) || e.Status != 507 || e.Code != "disk_full" {
 			t.Errorf("%s: %v", at.name(), err)
 		}
 		if after := h.get(listingPath + "/impact").want(200); string(after.body) != string(before.body) {

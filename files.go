@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/disk"
 	"authhub/internal/reply"
 )
@@ -180,7 +181,7 @@ func (f *output) dropUploads() error {
 }
 
 // publish writes the three files with write and puts them in the place of those that stand, dated modified.
-// On an error before the commit point the old set stands as it did (errDiskFull among the errors); on one after
+// On an error before the commit point the old set stands as it did (account.ErrDiskFull among the errors); on one after
 // it the next publish or start finishes what was begun.
 func (f *output) publish(write func(resultFile, io.Writer) error, modified time.Time) error {
 	f.publishing.Lock()
@@ -289,7 +290,7 @@ func (f *output) sync(name string) error {
 // diskError marks a full disk as what it is.
 func diskError(err error) error {
 	if disk.IsFull(err) {
-		return errors.Join(errDiskFull, err)
+		return errors.Join(account.ErrDiskFull, err)
 	}
 	return err
 }
@@ -302,7 +303,7 @@ type upload struct {
 	sha256 string
 }
 
-// keep streams body into the folder, through a digest. Errors: errDiskFull, and body's own as they are.
+// keep streams body into the folder, through a digest. Errors: account.ErrDiskFull, and body's own as they are.
 func (f *output) keep(body io.Reader, id string) (*upload, error) {
 	root, err := f.open()
 	if err != nil {

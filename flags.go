@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/passwd"
 )
 
@@ -163,7 +164,7 @@ func (o *options) checkFlags() error {
 		return errors.New("-dir: names no folder")
 	}
 	for name, ttl := range map[string]time.Duration{"-access-ttl": o.accessTTL, "-refresh-ttl": o.refreshTTL} {
-		if ttl < time.Millisecond || ttl > maxTTL {
+		if ttl < time.Millisecond || ttl > account.MaxTTL {
 			return fmt.Errorf("%s: must be 1ms to ten years", name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"authhub/internal/account"
 	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 )
@@ -40,15 +41,15 @@ func (h *testHub) mustStand(t *testing.T, r *http.Request) *answer {
 // clear keeps a long fuzzing run from meeting the limits that other tests are about.
 func (h *testHub) clear(t *testing.T) {
 	h.throttle = passwd.NewThrottle()
-	if len(h.store.users) > 1_000 || len(h.store.sessions) > 1_000 {
+	if h.store.LiveRecords() > 1_000 {
 		var err error
-		if h.store, err = newStore(mustSeeds(t)); err != nil {
+		if h.store, err = account.NewMemory(mustSeeds(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func mustSeeds(t testing.TB) []*user {
+func mustSeeds(t testing.TB) []*account.User {
 	t.Helper()
 	seeds, err := (&options{}).readUsers()
 	if err != nil {

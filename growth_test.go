@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"authhub/internal/account"
+	"authhub/internal/disk"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 )
@@ -46,13 +48,13 @@ func BenchmarkGrowth(b *testing.B) {
 func growUsers(b *testing.B, n int) {
 	before := liveMB()
 	h := newTestHub(b)
-	seeds := make([]*user, n)
+	seeds := make([]*account.User, n)
 	for i := range seeds {
 		name := fmt.Sprintf("user-%06d", i)
-		seeds[i] = &user{ID: name, Username: name, Email: name + "@example.test", Role: "user", Seed: true, Credential: passwd.Plain("a password of " + name)}
+		seeds[i] = &account.User{ID: name, Username: name, Email: name + "@example.test", Role: "user", Seed: true, Credential: passwd.Plain("a password of " + name)}
 	}
 	var err error
-	if h.store, err = newStore(seeds); err != nil {
+	if h.store, err = account.NewMemory(seeds); err != nil {
 		b.Fatal(err)
 	}
 	held := liveMB() - before
@@ -76,7 +78,7 @@ func growSessions(b *testing.B, n int) {
 	held := liveMB() - before
 	handler, r := benchEdge(h), newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
 	for b.Loop() {
-		s, u, err := h.store.live(ids[rand.IntN(n)])
+		s, u, err := h.store.Live(ids[rand.IntN(n)])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -86,21 +88,20 @@ func growSessions(b *testing.B, n int) {
 }
 
 // fillSessions starts n sessions and returns their ids.
-func fillSessions(b *testing.B, s *store, n int, now time.Time) []string {
-	ids := make([]string, n)
+func fillSessions(b *testing.B, s *account.Embedded, n int, now time.Time) []string {
+	hash := "$pbkdf2-sha256$i=1$" + strings.Repeat("A", 22) + "$" + strings.Repeat("A", 43)
+	var users []account.UserRecord
+	ids, sessions := make([]string, n), make([]account.Session, n)
 	for i := range ids {
-		name := fmt.Sprintf("user-%06d", i/maxSessionsPerUser)
-		if i%maxSessionsPerUser == 0 {
-			hash := "$pbkdf2-sha256$i=1$" + strings.Repeat("A", 22) + "$" + strings.Repeat("A", 43)
-			if _, err := s.appendAndApplyOne(&event{User: &userRecord{ID: name, Username: name, Role: "user", Hash: hash}}); err != nil {
-				b.Fatal(err)
-			}
+		name := fmt.Sprintf("user-%06d", i/1_000)
+		if i%1_000 == 0 {
+			users = append(users, account.UserRecord{ID: name, Username: name, Role: "user", Hash: hash})
 		}
 		ids[i] = fmt.Sprintf("%022d", i)
-		started := session{ID: ids[i], User: name, Created: now.UnixMilli(), AccessTTL: 900_000, RefreshTTL: 604_800_000, Issued: now.UnixMilli()}
-		if _, err := s.appendAndApplyOne(&event{Start: &started}); err != nil {
-			b.Fatal(err)
-		}
+		sessions[i] = account.Session{ID: ids[i], User: name, Created: now.UnixMilli(), AccessTTL: 900_000, RefreshTTL: 604_800_000, Issued: now.UnixMilli()}
+	}
+	if err := s.ReplaceAll(b.Context(), users, sessions); err != nil {
+		b.Fatal(err)
 	}
 	return ids
 }
@@ -108,12 +109,12 @@ func fillSessions(b *testing.B, s *store, n int, now time.Time) []string {
 // growJournal measures a start with a journal of n live sessions.
 func growJournal(b *testing.B, n int) {
 	path, log := filepath.Join(b.TempDir(), "journal"), slog.New(slog.DiscardHandler)
-	s, err := openStore(path, nil, log)
+	s, err := account.Open(disk.OS{}, path, nil, log)
 	if err != nil {
 		b.Fatal(err)
 	}
 	fillSessions(b, s, n, time.Now())
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -123,16 +124,16 @@ func growJournal(b *testing.B, n int) {
 	s = nil
 	before, held := liveMB(), 0.0
 	for b.Loop() {
-		opened, err := openStore(path, nil, log)
-		if err != nil || len(opened.sessions) != n {
-			b.Fatal(len(opened.sessions), err)
+		opened, err := account.Open(disk.OS{}, path, nil, log)
+		if err != nil || opened.LiveRecords() < n {
+			b.Fatal(opened.LiveRecords(), err)
 		}
 		if held == 0 {
 			b.StopTimer()
 			held = liveMB() - before
 			b.StartTimer()
 		}
-		opened.close()
+		opened.Close()
 	}
 	b.ReportMetric(held, "MB")
 	b.ReportMetric(float64(info.Size())/1e6, "file-MB")
@@ -151,7 +152,7 @@ func growClients(b *testing.B, n int) {
 		clients.Go(func() {
 			r := newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
 			for left.Add(-1) >= 0 {
-				s, u, _ := h.store.live(id)
+				s, u, _ := h.store.Live(id)
 				r.send(handler, http.StatusOK, refreshOrder(h, &s, u))
 			}
 		})
@@ -199,8 +200,8 @@ func growNamespaces(b *testing.B, n int) {
 }
 
 // refreshOrder is the body that refreshes s.
-func refreshOrder(h *testHub, s *session, u *user) string {
-	c := s.claims(jwt.Refresh, u)
+func refreshOrder(h *testHub, s *account.Session, u *account.User) string {
+	c := s.Claims(jwt.Refresh, u)
 	return `{"refresh_token":"` + string(h.signer.Append(nil, &c)) + `"}`
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
@@ -26,7 +27,7 @@ type Hub struct {
 	settings   *settings
 	operations *route.Table[*Hub]
 	hasher     *passwd.Hasher
-	store      *store
+	store      *account.Embedded
 	signer     *jwt.Signer
 	secret     []byte // what the signer's keys are derived from
 	throttle   *passwd.Throttle
@@ -35,7 +36,7 @@ type Hub struct {
 	namespace  string // of the lab; "" for the root
 	base       string // the address clients know this hub by, without a slash at the end
 	now        func() time.Time
-	reuse      func() reusePolicy
+	reuse      func() account.ReusePolicy
 	rand       io.Reader
 	log        *slog.Logger
 }
@@ -127,7 +128,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if givenUp(r, err) {
 		err = errBusy // most likely nobody listens; who does must not take an empty 200 for success
-		if cause := context.Cause(r.Context()); errors.Is(cause, errReplaced) {
+		if cause := context.Cause(r.Context()); errors.Is(cause, account.ErrReplaced) {
 			err = cause
 		}
 	}
@@ -171,7 +172,7 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
-	if err := h.store.ready(); err != nil {
+	if err := h.store.Ready(); err != nil {
 		return err
 	}
 	return reply.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"authhub/internal/account"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
@@ -36,7 +37,7 @@ const (
 type lab struct {
 	ctx      context.Context // ends when the process stops; then nothing waits any longer
 	secret   []byte          // of the namespaces
-	seeds    []*user
+	seeds    []*account.User
 	identity maphash.Seed      // of the digests that tell whether two requests are the same
 	names    map[string]string // of the hub's operations, by path
 	root     *bench
@@ -53,7 +54,7 @@ type bench struct {
 
 	hub      atomic.Pointer[Hub] // replaced by reset; a request keeps the one it began with
 	clock    *labClock
-	policy   atomic.Pointer[reusePolicy]
+	policy   atomic.Pointer[account.ReusePolicy]
 	faults   faultQueue
 	requests requestLog
 	changing sync.Mutex // held by reset and snapshot, so that each is whole
@@ -67,7 +68,7 @@ func newLab(ctx context.Context, hub *Hub) *lab {
 	l := &lab{
 		ctx:      ctx,
 		secret:   hub.secret,
-		seeds:    hub.store.seedUsers(),
+		seeds:    hub.store.Seeds(),
 		identity: maphash.MakeSeed(),
 		names:    make(map[string]string),
 		spaces:   make(map[string]*bench),
@@ -83,9 +84,9 @@ func newLab(ctx context.Context, hub *Hub) *lab {
 func (l *lab) newBench(parts Hub) *bench {
 	b := &bench{lab: l, clock: newLabClock(parts.now)}
 	b.ctx, b.gone = context.WithCancelCause(l.ctx)
-	b.policy.Store(new(reusePolicy))
+	b.policy.Store(new(account.ReusePolicy))
 	parts.now = b.clock.now
-	parts.reuse = func() reusePolicy { return *b.policy.Load() }
+	parts.reuse = func() account.ReusePolicy { return *b.policy.Load() }
 	b.hub.Store(parts.renewed())
 	return b
 }
@@ -108,7 +109,7 @@ func (l *lab) newNamespace(name string) (*bench, error) {
 	parts.now = l.root.clock.real
 	parts.output = temporaryOutput()
 	var err1, err2 error
-	parts.store, err1 = newStore(l.seeds)
+	parts.store, err1 = account.NewMemory(l.seeds)
 	parts.signer, err2 = jwt.NewSigner(l.secret, "ns "+name)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
@@ -207,7 +208,13 @@ func splitNamespace(r *http.Request) (string, *http.Request, error) {
 }
 
 // isNamespace reports whether name is 1 to 64 of A-Za-z0-9_-
-func isNamespace(name string) bool { return isWord(name, 1, maxNamespaceName, "_-") }
+func isNamespace(name string) bool {
+	other := func(c rune) bool {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		return !letter && !('0' <= c && c <= '9') && c != '_' && c != '-'
+	}
+	return 1 <= len(name) && len(name) <= maxNamespaceName && !strings.ContainsFunc(name, other)
+}
 
 // checkKey reports with a 401 that a lab request does not carry the key of the lab, where there is one.
 func (l *lab) checkKey(r *http.Request) error {

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/reply"
 )
 
@@ -142,8 +143,8 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	}
 	b.hub.Load().renewWriteDeadline(answer)
 	switch {
-	case errors.Is(context.Cause(r.Context()), errReplaced):
-		reply.Write(answer, answerFor(errReplaced))
+	case errors.Is(context.Cause(r.Context()), account.ErrReplaced):
+		reply.Write(answer, answerFor(account.ErrReplaced))
 		return true
 	case !stays:
 		return true

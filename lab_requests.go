@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/reply"
 )
 
@@ -194,7 +195,7 @@ func (b *bench) readFilter(in *question) filter {
 		f.Operation = in.oneOf("operation", operationNames...)
 	}
 	store := b.hub.Load().store
-	if u := store.userByID(f.User); u != nil && store.userNamed(f.User) == nil {
+	if u := store.UserByID(f.User); u != nil && store.UserNamed(f.User) == nil {
 		f.User = u.Username
 	}
 	return f
@@ -210,7 +211,7 @@ func (f *filter) differs(r *seenRequest) []string {
 	}
 	note(f.Operation != "" && f.Operation != r.operation, "operation")
 	note(f.Session != "" && f.Session != r.session, "session")
-	note(f.User != "" && fold(f.User) != fold(r.user), "user")
+	note(f.User != "" && account.Fold(f.User) != account.Fold(r.user), "user")
 	note(f.Status != 0 && f.Status != r.seenStatus(), "status")
 	note(r.seq <= f.After, "after")
 	return names

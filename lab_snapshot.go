@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"authhub/internal/account"
 	"authhub/internal/reply"
 )
 
@@ -29,23 +30,23 @@ const (
 // state is what reset and snapshots put in the place of what there is. The zero value is the seeds alone.
 type state struct {
 	clock    clockSetting
-	policy   reusePolicy
+	policy   account.ReusePolicy
 	faults   []*fault
-	users    []userRecord
-	sessions []session
+	users    []account.UserRecord
+	sessions []account.Session
 	modified time.Time
 	files    *[resultFiles][]byte // nil: none is available
 }
 
 // snapshot is the form of a state in JSON.
 type snapshot struct {
-	Version  int               `json:"version"`
-	Time     snapshotTime      `json:"time"`
-	Policy   policyView        `json:"policy"`
-	Faults   []json.RawMessage `json:"faults"` // those not spent, as if ordered anew
-	Users    []userRecord      `json:"users"`
-	Sessions []session         `json:"sessions"`
-	Files    *snapshotFiles    `json:"files"`
+	Version  int                  `json:"version"`
+	Time     snapshotTime         `json:"time"`
+	Policy   policyView           `json:"policy"`
+	Faults   []json.RawMessage    `json:"faults"` // those not spent, as if ordered anew
+	Users    []account.UserRecord `json:"users"`
+	Sessions []account.Session    `json:"sessions"`
+	Files    *snapshotFiles       `json:"files"`
 }
 
 // snapshotTime is either of its members.
@@ -66,13 +67,13 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	h := b.hub.Load()
-	s := snapshot{Version: snapshotVersion, Policy: b.policy.Load().view(), Faults: b.faults.orders()}
+	s := snapshot{Version: snapshotVersion, Policy: viewPolicy(*b.policy.Load()), Faults: b.faults.orders()}
 	if setting := b.clock.setting.Load(); setting.frozen {
 		s.Time.FrozenAt = &setting.at
 	} else {
 		s.Time.OffsetMS = setting.offset.Milliseconds()
 	}
-	s.Users, s.Sessions = h.store.contents()
+	s.Users, s.Sessions = h.store.Contents()
 	var err error
 	if s.Files, err = h.output.snapshot(); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		checked.faults = append(checked.faults, readFault(f))
 		in.adopt(fmt.Sprintf("faults.%d", i), f)
 	}
-	s.checkUsers(b.lab.seeds, in)
+	account.Check(b.lab.seeds, s.Users, s.Sessions, in.Fault)
 	if s.Files != nil {
 		checked.modified, checked.files = s.Files.Modified, &[resultFiles][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
 		if !canTell(s.Files.Modified) {
@@ -234,67 +235,6 @@ func (t snapshotTime) setting(real time.Time, in *question) clockSetting {
 	}
 	return clockSetting{offset: offset}
 }
-
-// checkUsers holds users and sessions against the rules of the store, so that it can take them as they are.
-func (s *snapshot) checkUsers(seeds []*user, in *question) {
-	if len(s.Users)+len(seeds) > maxUsers {
-		in.Fault("users", fmt.Sprintf("must be at most %d", maxUsers))
-	}
-	probe, _ := newStore(seeds)
-	for i := range s.Users {
-		if err := s.Users[i].check(probe); err != nil {
-			in.Fault(fmt.Sprintf("users.%d", i), err.Error())
-		}
-	}
-	ids := make(map[string]bool, len(s.Sessions))
-	of := make(map[string]int)
-	for i, one := range s.Sessions {
-		of[one.User]++
-		if err := one.check(); err != nil {
-			in.Fault(fmt.Sprintf("sessions.%d", i), err.Error())
-		} else if probe.users[one.User] == nil || of[one.User] > maxSessionsPerUser || ids[one.ID] {
-			in.Fault(fmt.Sprintf("sessions.%d", i), "must have an id of its own and be of a user of users or of the seeds, who has no more than the most sessions")
-		}
-		ids[one.ID] = true
-	}
-}
-
-// check holds a user against the rules of register and, if they are kept, adds it to probe.
-func (r *userRecord) check(probe *store) error {
-	u, err := r.user()
-	switch {
-	case err != nil:
-		return err
-	case !isID(r.ID) || probe.users[r.ID] != nil:
-		return errors.New("must have an id of its own")
-	case !isUsername(r.Username) || len(r.Name) > 256 || r.Email != "" && !isEmail(r.Email):
-		return errors.New("must have username, email and name as register takes them")
-	case r.Role != "user" && r.Role != "admin" || !canTell(time.UnixMilli(r.Created)):
-		return errors.New(`must have the role "user" or "admin", and created in the years 1970 to 2199`)
-	}
-	if err := probe.freeFor(u); err != nil {
-		return err
-	}
-	probe.addUser(u)
-	return nil
-}
-
-func (s *session) check() error {
-	switch {
-	case !isID(s.ID):
-		return errors.New("must have an id")
-	case !canTell(time.UnixMilli(s.Created)) || !canTell(time.UnixMilli(s.Issued)):
-		return errors.New("must have created and issued in the years 1970 to 2199")
-	case s.AccessTTL <= 0 || s.AccessTTL > maxTTL.Milliseconds() || s.RefreshTTL <= 0 || s.RefreshTTL > maxTTL.Milliseconds():
-		return errors.New("must have access_ttl and refresh_ttl above 0 and of at most ten years")
-	case s.Generation < 0 || s.Generation >= 1<<30 || s.AccessFrom < 0 || s.AccessFrom > s.Generation+1 || s.RefreshFrom < 0 || s.RefreshFrom > s.Generation+1:
-		return errors.New("must have generations from 0 on")
-	}
-	return nil
-}
-
-// isID reports whether s may stand in a token as it is: 1 to 64 bytes of what ids are made of.
-func isID(s string) bool { return s != "" && (isNamespace(s) || isUsername(s)) }
 
 // canTell reports whether t is within what a hub can tell, the years 1970 to 2199.
 func canTell(t time.Time) bool { return !t.Before(earliestTime) && t.Before(latestTime) }

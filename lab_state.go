@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
@@ -18,12 +19,13 @@ type policyView struct {
 	Grace string `json:"grace,omitempty"`
 }
 
-func (p reusePolicy) view() policyView {
+// viewPolicy returns p as clients see it.
+func viewPolicy(p account.ReusePolicy) policyView {
 	switch {
-	case p.allow:
+	case p.Allow:
 		return policyView{Reuse: "allow"}
-	case p.grace > 0:
-		return policyView{"grace", spell(p.grace)}
+	case p.Grace > 0:
+		return policyView{"grace", spell(p.Grace)}
 	}
 	return policyView{Reuse: "strict"}
 }
@@ -31,10 +33,10 @@ func (p reusePolicy) view() policyView {
 const maxGrace = 24 * time.Hour
 
 // readPolicy reads a policy. A grace of no time at all would be strict.
-func readPolicy(in *question) reusePolicy {
-	p := reusePolicy{grace: in.span("grace", time.Millisecond, maxGrace)}
+func readPolicy(in *question) account.ReusePolicy {
+	p := account.ReusePolicy{Grace: in.span("grace", time.Millisecond, maxGrace)}
 	reuse := in.oneOf("reuse", "strict", "grace", "allow")
-	p.allow = reuse == "allow"
+	p.Allow = reuse == "allow"
 	switch {
 	case !in.has("reuse"):
 		in.Fault("reuse", "is missing: one of strict, grace, allow")
@@ -57,13 +59,13 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	b.policy.Store(&p)
-	return reply.WriteJSON(w, http.StatusOK, p.view())
+	return reply.WriteJSON(w, http.StatusOK, viewPolicy(p))
 }
 
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 	h := b.hub.Load()
 	faults := b.faults.list()
-	counts := map[string]int{"users": h.store.countUsers(), "sessions": len(b.liveSessions()),
+	counts := map[string]int{"users": h.store.CountUsers(), "sessions": len(b.liveSessions()),
 		"requests": b.requests.count(), "faults": len(faults)}
 	if b == b.lab.root {
 		counts["namespaces"] = b.lab.countNamespaces()
@@ -75,7 +77,7 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 		Policy    policyView     `json:"policy"`
 		Faults    []faultView    `json:"faults"`
 		Counts    map[string]int `json:"counts"`
-	}{known(h.namespace), h.base, b.clock.view(), b.policy.Load().view(), faults, counts})
+	}{known(h.namespace), h.base, b.clock.view(), viewPolicy(*b.policy.Load()), faults, counts})
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
@@ -94,12 +96,12 @@ func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
 }
 
 // replace puts a state in the place of the one there is, under b.changing. Requests under way are given up with
-// errReplaced: they change nothing from now on (store.appendAndApply), and are in no record.
+// account.ErrReplaced: they change nothing from now on (store.appendAndApply), and are in no record.
 func (b *bench) replace(ctx context.Context, s *state) error {
 	b.arrivals.Lock()
 	defer b.arrivals.Unlock()
 	for _, giveUp := range b.underWay {
-		giveUp(errReplaced)
+		giveUp(account.ErrReplaced)
 	}
 	b.faults.remove("")
 	old := b.hub.Load()
@@ -110,7 +112,7 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	}
 	b.clock.set(s.clock)
 	b.policy.Store(&s.policy)
-	if err := old.store.replaceAll(ctx, s.users, s.sessions); err != nil {
+	if err := old.store.ReplaceAll(ctx, s.users, s.sessions); err != nil {
 		return err
 	}
 	b.requests.reset()
@@ -140,7 +142,7 @@ type tokenView struct {
 	Expired bool   `json:"expired"` // by time or by order
 }
 
-func (h *Hub) viewSession(s *session) sessionView {
+func (h *Hub) viewSession(s *account.Session) sessionView {
 	now := h.now().UnixMilli()
 	token := func(ttl int64, from int) tokenView {
 		expiry := s.Issued + ttl
@@ -152,7 +154,7 @@ func (h *Hub) viewSession(s *session) sessionView {
 	v := sessionView{ID: s.ID, Created: formatTime(time.UnixMilli(s.Created)), Generation: s.Generation,
 		Access: token(s.AccessTTL, s.AccessFrom), Refresh: token(s.RefreshTTL, s.RefreshFrom)}
 	v.Expiry = max(v.Access.Expiry, v.Refresh.Expiry) // in one form, so that the later one is the greater
-	if u := h.store.userByID(s.User); u != nil {
+	if u := h.store.UserByID(s.User); u != nil {
 		v.User = u.Username
 	}
 	return v
@@ -161,11 +163,11 @@ func (h *Hub) viewSession(s *session) sessionView {
 // liveSessions returns the sessions that are not over, oldest first.
 func (b *bench) liveSessions() []sessionView {
 	h := b.hub.Load()
-	_, sessions := h.store.contents()
+	_, sessions := h.store.Contents()
 	now := h.now().UnixMilli()
 	views := []sessionView{}
 	for _, s := range sessions {
-		if now < s.overAt() {
+		if now < s.OverAt() {
 			views = append(views, h.viewSession(&s))
 		}
 	}
@@ -190,8 +192,8 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	h := b.hub.Load()
-	s, err := h.store.expire(r.Context(), r.PathValue("sid"), k)
-	if errors.Is(err, errRevoked) {
+	s, err := h.store.Expire(r.Context(), r.PathValue("sid"), k)
+	if errors.Is(err, account.ErrRevoked) {
 		return noSession()
 	}
 	if err != nil {
@@ -207,10 +209,10 @@ func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	store, id := b.hub.Load().store, r.PathValue("sid")
-	if s, _ := store.look(id, ""); s.ID == "" {
+	if s, _ := store.Look(id, ""); s.ID == "" {
 		return noSession()
 	}
-	if err := store.endSession(r.Context(), id, false); err != nil {
+	if err := store.EndSession(r.Context(), id, false); err != nil {
 		return err
 	}
 

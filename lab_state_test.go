@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authhub/internal/account"
 )
 
 // clockTo turns the lab's clock.
@@ -65,7 +67,7 @@ func TestSessionsAreSweptByTheClock(t *testing.T) {
 		t.Errorf("%d sessions live", len(got))
 	}
 	h.login("demo")
-	if _, sessions := h.store.contents(); len(sessions) != 1 {
+	if _, sessions := h.store.Contents(); len(sessions) != 1 {
 		t.Errorf("the store holds %d sessions", len(sessions))
 	}
 }
@@ -135,10 +137,10 @@ func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 		r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
 		hub, served, _, leave := b.arrive(r, &seenRequest{operation: "login"}, "")
 		h.post("/lab/reset", nil).want(204)
-		owner := hub.store.userNamed("demo")
-		err := hub.store.startSession(served.Context(), hub.newSession(owner, hub.now(), time.Minute, time.Minute))
+		owner := hub.store.UserNamed("demo")
+		err := hub.store.StartSession(served.Context(), hub.newSession(owner, hub.now(), time.Minute, time.Minute))
 		leave()
-		if !errors.Is(err, errReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
+		if !errors.Is(err, account.ErrReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
 			t.Errorf("%v, %d sessions, %d under way", err, len(h.sessions()), len(b.underWay))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
@@ -62,11 +63,11 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		s.ID = defectPrefix + s.ID
 	}
-	if err := h.store.startSession(r.Context(), s); err != nil {
+	if err := h.store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
 	if defect == "revoked" {
-		if err := h.store.endSession(r.Context(), s.ID, false); err != nil {
+		if err := h.store.EndSession(r.Context(), s.ID, false); err != nil {
 			return err
 		}
 	}
@@ -74,7 +75,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	if defect == "wrong_type" { // a sound token of the other kind
 		k = theOther(k)
 	}
-	payload := override(defectiveClaims(s.claims(k, owner), defect, now), overrides)
+	payload := override(defectiveClaims(s.Claims(k, owner), defect, now), overrides)
 	token, payload, err := h.signDefective(k, payload, defect)
 	if err != nil {
 		return err
@@ -91,12 +92,12 @@ func theOther(k jwt.Kind) jwt.Kind {
 }
 
 // userOf returns the user whom a body names, by name or id.
-func (h *Hub) userOf(in *question) *user {
+func (h *Hub) userOf(in *question) *account.User {
 	given := in.Text("user")
-	if u := h.store.userNamed(given); u != nil {
+	if u := h.store.UserNamed(given); u != nil {
 		return u
 	}
-	u := h.store.userByID(given)
+	u := h.store.UserByID(given)
 	if u == nil {
 		in.Fault("user", "must be the user name or the id of a user")
 	}

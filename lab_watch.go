@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
@@ -199,7 +200,7 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 		seen.token = &seenToken{State: "malformed"}
 		return
 	}
-	s, u := h.store.look(c.Session, c.Subject)
+	s, u := h.store.Look(c.Session, c.Subject)
 	if u != nil {
 		seen.user = u.Username
 	}
@@ -214,7 +215,7 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 }
 
 // stateOf returns the state of a token in the order in which a hub would find fault with it.
-func stateOf(c *jwt.Claims, s *session, operation string, now time.Time) string {
+func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time) string {
 	want := jwt.Access
 	if operation == "refresh" {
 		want = jwt.Refresh

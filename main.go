@@ -26,6 +26,7 @@ import (
 	"syscall"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/disk"
 	"authhub/internal/edge"
 	"authhub/internal/jwt"
@@ -46,8 +47,6 @@ func usualTimeouts() timeouts {
 
 const (
 	shutdownTimeout = 5 * time.Second
-
-	maxTTL = 10 * 365 * 24 * time.Hour
 
 	maxHeader = 12 << 10 // net/http reads 4 KiB more than it is told, which makes the 16 KiB of the contract
 )
@@ -227,12 +226,12 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 		return nil, nil, err
 	}
 	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
-	h.reuse = func() reusePolicy { return reusePolicy{} } // RFC 9700: a spent refresh token ends its session
+	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{} } // RFC 9700: a spent refresh token ends its session
 	release := func() error { return nil }
 	secret := []byte(o.secret)
 	if o.ephemeral {
 		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), temporaryOutput()
-		if h.store, err = newStore(users); err == nil && len(secret) == 0 {
+		if h.store, err = account.NewMemory(users); err == nil && len(secret) == 0 {
 			secret = make([]byte, minSecret)
 			rand.Read(secret)
 		}
@@ -250,14 +249,14 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 	h.runs = newRuns(h.output, h.now, h.logRun)
 	return h, func() {
 		h.runs.close()
-		if err := errors.Join(h.output.close(), h.store.close(), release()); err != nil {
+		if err := errors.Join(h.output.close(), h.store.Close(), release()); err != nil {
 			log.Error("stop", "cause", err)
 		}
 	}, nil
 }
 
 // openDir opens what DIR holds, alone: secret, journal and phase2. The lock is given back with release.
-func (h *Hub) openDir(o *options, users []*user, secret []byte) (_ []byte, release func() error, err error) {
+func (h *Hub) openDir(o *options, users []*account.User, secret []byte) (_ []byte, release func() error, err error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nil, nil, err
 	}
@@ -268,7 +267,7 @@ func (h *Hub) openDir(o *options, users []*user, secret []byte) (_ []byte, relea
 		secret, err = openSecret(filepath.Join(o.dir, "secret"))
 	}
 	if err == nil {
-		h.store, err = openStore(filepath.Join(o.dir, "journal"), users, h.log)
+		h.store, err = account.Open(disk.OS{}, filepath.Join(o.dir, "journal"), users, h.log)
 	}
 	if err == nil {
 		h.output, err = openOutput(filepath.Join(o.dir, "phase2"))
@@ -298,20 +297,20 @@ func openSecret(path string) ([]byte, error) {
 }
 
 // readUsers returns the seeds: those of -users, or the demo accounts.
-func (o *options) readUsers() ([]*user, error) {
+func (o *options) readUsers() ([]*account.User, error) {
 	if o.users == "" {
 		f, err := embedded.Open(embeddedUsers)
 		if err != nil {
 			return nil, err
 		}
-		return parseSeeds(f)
+		return account.ParseSeeds(f)
 	}
 	f, err := os.Open(o.users)
 	if err != nil {
 		return nil, fmt.Errorf("-users: %w", err)
 	}
 	defer f.Close()
-	users, err := parseSeeds(f)
+	users, err := account.ParseSeeds(f)
 	if err != nil {
 		return nil, fmt.Errorf("-users: %s: %w", o.users, err)
 	}

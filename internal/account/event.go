@@ -1,6 +1,6 @@
 // Events: what the records of the journal say, and how they are read back. The store decides and applies them.
 
-package main
+package account
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ type event struct {
 	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
 	End    []string    `json:"end,omitempty"`    // these sessions end
 	Reused int         `json:"reused,omitempty"` // because a token older than this generation, their last, was used again
-	User   *userRecord `json:"user,omitempty"`   // this user registers
-	Start  *session    `json:"start,omitempty"`  // this session starts
+	User   *UserRecord `json:"user,omitempty"`   // this user registers
+	Start  *Session    `json:"start,omitempty"`  // this session starts
 	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair
 	Expire *expiry     `json:"expire,omitempty"` // tokens of this session expire
 }
@@ -79,8 +79,8 @@ func (s *lineScanner) rotation() *rotation {
 }
 
 // session reads a session that the lab has done nothing to. Its strings are copies, so that it does not hold the line.
-func (s *lineScanner) session() *session {
-	started := new(session)
+func (s *lineScanner) session() *Session {
+	started := new(Session)
 	s.literal(`"start":{"id":`)
 	started.ID = strings.Clone(s.plainString())
 	s.literal(`,"user":`)

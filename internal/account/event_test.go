@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ func FuzzParseEvent(f *testing.F) {
 		if !utf8.ValidString(id) || !utf8.ValidString(user) || !utf8.ValidString(ended) || len(id+user+ended) > 500 {
 			return // every beginning of the line is tried below
 		}
-		want := event{Start: &session{ID: id, User: user, Created: created, AccessTTL: ttl, RefreshTTL: ttl / 2, Generation: gen, Issued: created}}
+		want := event{Start: &Session{ID: id, User: user, Created: created, AccessTTL: ttl, RefreshTTL: ttl / 2, Generation: gen, Issued: created}}
 		if rotate {
 			want = event{Rotate: &rotation{id, gen, created}}
 		}

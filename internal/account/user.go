@@ -1,6 +1,6 @@
 // Accounts: what an account is, in the store, in the journal and to clients, and where those of the start come from.
 
-package main
+package account
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 	"authhub/internal/passwd"
 )
 
-// user is an account. It is immutable once in the store.
-type user struct {
+// User is an account. It is immutable once in the store.
+type User struct {
 	ID         string
 	Username   string
 	Email      string
@@ -40,16 +40,16 @@ type publicUser struct {
 	Created  string `json:"created_at"`
 }
 
-// record returns the user record of the contract as JSON.
-func (u *user) record() json.RawMessage {
+// Record returns the user record of the contract as JSON.
+func (u *User) Record() json.RawMessage {
 	if u.public == nil {
-		line, _ := json.Marshal(publicUser{u.ID, u.Username, u.Email, u.Name, u.Role, formatTime(time.UnixMilli(u.Created))})
+		line, _ := json.Marshal(publicUser{u.ID, u.Username, u.Email, u.Name, u.Role, time.UnixMilli(u.Created).UTC().Format(timeLayout)})
 		u.public = append(line, '\n')
 	}
 	return u.public
 }
 
-type userRecord struct {
+type UserRecord struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
 	Email    string `json:"email,omitempty"`
@@ -59,22 +59,22 @@ type userRecord struct {
 	Hash     string `json:"hash"`
 }
 
-// fold maps names that differ by case alone to one.
-func fold(name string) string { return strings.ToLower(name) }
+// Fold maps names that differ by case alone to one.
+func Fold(name string) string { return strings.ToLower(name) }
 
 // stored is the user as the journal has it.
-func (u *user) stored() *userRecord {
-	return &userRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.String()}
+func (u *User) stored() *UserRecord {
+	return &UserRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.String()}
 }
 
-func (r *userRecord) user() (*user, error) {
+func (r *UserRecord) user() (*User, error) {
 	credential, err := passwd.ParseHash(r.Hash)
-	return &user{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created,
+	return &User{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created,
 		Credential: credential}, err
 }
 
-// isUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
-func isUsername(s string) bool { return isWord(s, 3, 64, "._@+-") }
+// IsUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
+func IsUsername(s string) bool { return isWord(s, 3, 64, "._@+-") }
 
 // isWord reports whether s is least to most of ASCII letters, digits and the bytes of others.
 func isWord(s string, least, most int, others string) bool {
@@ -87,8 +87,8 @@ func isWord(s string, least, most int, others string) bool {
 	return least <= len(s) && len(s) <= most
 }
 
-// isEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
-func isEmail(s string) bool {
+// IsEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
+func IsEmail(s string) bool {
 	parsed, err := mail.ParseAddress(s)
 	return err == nil && parsed.Address == s && len(s) <= 254 && utf8.ValidString(s)
 }
@@ -106,8 +106,8 @@ type seed struct {
 	CreatedAt    time.Time `json:"created_at"`
 }
 
-// parseSeeds reads a JSON array of seeds, strictly: the operator wants to know of a misspelt member.
-func parseSeeds(data io.Reader) ([]*user, error) {
+// ParseSeeds reads a JSON array of seeds, strictly: the operator wants to know of a misspelt member.
+func ParseSeeds(data io.Reader) ([]*User, error) {
 	decoder := json.NewDecoder(data)
 	decoder.DisallowUnknownFields()
 	var seeds []seed
@@ -124,7 +124,7 @@ func parseSeeds(data io.Reader) ([]*user, error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("something follows the JSON array")
 	}
-	users := make([]*user, len(seeds))
+	users := make([]*User, len(seeds))
 	for i, s := range seeds {
 		u, err := s.user()
 		if err != nil {
@@ -137,14 +137,14 @@ func parseSeeds(data io.Reader) ([]*user, error) {
 
 // user checks a seed by the rules of register. Without an id it has one made of its name, without a role it is a
 // plain user, and without a date it is as old as the demo accounts, so that it is the same at every start.
-func (s seed) user() (*user, error) {
-	u := &user{ID: s.ID, Username: s.Username, Email: s.Email, Name: s.Name, Role: s.Role, Disabled: s.Disabled, Seed: true,
+func (s seed) user() (*User, error) {
+	u := &User{ID: s.ID, Username: s.Username, Email: s.Email, Name: s.Name, Role: s.Role, Disabled: s.Disabled, Seed: true,
 		Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()}
 	if u.Username == "" {
 		u.Username = u.Email
 	}
 	if u.ID == "" {
-		u.ID = "user-" + fold(u.Username)
+		u.ID = "user-" + Fold(u.Username)
 	}
 	if u.Role == "" {
 		u.Role = "user"
@@ -153,11 +153,11 @@ func (s seed) user() (*user, error) {
 		u.Created = s.CreatedAt.UnixMilli()
 	}
 	switch {
-	case !isUsername(u.Username):
+	case !IsUsername(u.Username):
 		return nil, errors.New("username must be 3 to 64 of letters, digits and . _ @ + -")
-	case !isUsername(u.ID):
+	case !IsUsername(u.ID):
 		return nil, errors.New("id must be 3 to 64 of letters, digits and . _ @ + -")
-	case u.Email != "" && !isEmail(u.Email):
+	case u.Email != "" && !IsEmail(u.Email):
 		return nil, errors.New("email is not an e-mail address")
 	case u.Role != "user" && u.Role != "admin":
 		return nil, errors.New(`role must be "user" or "admin"`)

@@ -1,6 +1,6 @@
 // What the lab asks of a store besides the hub's own verbs: to expire tokens, and to look at or replace everything.
 
-package main
+package account
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 	"authhub/internal/jwt"
 )
 
-// expire makes the access or the refresh tokens that a session has issued so far expire, and returns the session.
-// Errors: errRevoked, errStoreFailed, errDiskFull.
-func (s *store) expire(ctx context.Context, id string, k jwt.Kind) (session, error) {
-	var expired session
+// Expire makes the access or the refresh tokens that a session has issued so far expire, and returns the session.
+// Errors: ErrRevoked, ErrFailed, ErrDiskFull.
+func (s *Embedded) Expire(ctx context.Context, id string, k jwt.Kind) (Session, error) {
+	var expired Session
 	err := s.change(ctx, func() (event, error) {
 		current := s.sessions[id]
 		if current == nil {
-			return event{}, errRevoked
+			return event{}, ErrRevoked
 		}
 		expired = *current
 		if k == jwt.Access {
@@ -31,9 +31,9 @@ func (s *store) expire(ctx context.Context, id string, k jwt.Kind) (session, err
 	return expired, err
 }
 
-// replaceAll puts these users and sessions in the place of all there are but the seeds. After a crash meanwhile,
-// a part of them may be there. The caller has checked them. Errors: errStoreFailed, errDiskFull.
-func (s *store) replaceAll(ctx context.Context, users []userRecord, sessions []session) error {
+// ReplaceAll puts these users and sessions in the place of all there are but the seeds. After a crash meanwhile,
+// a part of them may be there. The caller has checked them. Errors: ErrFailed, ErrDiskFull.
+func (s *Embedded) ReplaceAll(ctx context.Context, users []UserRecord, sessions []Session) error {
 	written, err := s.appendAndApplyAll(users, sessions)
 	if err != nil {
 		return err
@@ -41,8 +41,8 @@ func (s *store) replaceAll(ctx context.Context, users []userRecord, sessions []s
 	return settled(ctx, written)
 }
 
-func (s *store) appendAndApplyAll(users []userRecord, sessions []session) (*journal.Commit, error) {
-	if err := s.ready(); err != nil {
+func (s *Embedded) appendAndApplyAll(users []UserRecord, sessions []Session) (*journal.Commit, error) {
+	if err := s.Ready(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -62,48 +62,48 @@ func (s *store) appendAndApplyAll(users []userRecord, sessions []session) (*jour
 }
 
 // forgetAll leaves the seeds and nothing else.
-func (s *store) forgetAll() {
+func (s *Embedded) forgetAll() {
 	clear(s.sessions)
 	clear(s.ofUser)
 	clear(s.reused)
 	for id, u := range s.users {
 		if !u.Seed {
 			delete(s.users, id)
-			delete(s.byLogin, fold(u.Username))
-			delete(s.byLogin, fold(u.Email))
+			delete(s.byLogin, Fold(u.Username))
+			delete(s.byLogin, Fold(u.Email))
 		}
 	}
 }
 
-// look returns the session and the user of these ids where they exist, whatever state they are in; else zero and nil.
-func (s *store) look(sessionID, userID string) (session, *user) {
+// Look returns the session and the user of these ids where they exist, whatever state they are in; else zero and nil.
+func (s *Embedded) Look(sessionID, userID string) (Session, *User) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var found session
+	var found Session
 	if current := s.sessions[sessionID]; current != nil {
 		found, userID = *current, current.User
 	}
 	return found, s.users[userID]
 }
 
-// userByID returns the user of that id, or nil.
-func (s *store) userByID(id string) *user {
+// UserByID returns the user of that id, or nil.
+func (s *Embedded) UserByID(id string) *User {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.users[id]
 }
 
-func (s *store) countUsers() int {
+func (s *Embedded) CountUsers() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.users)
 }
 
-// contents returns everything that is not a seed, users by id, sessions oldest first.
-func (s *store) contents() ([]userRecord, []session) {
+// Contents returns everything that is not a seed, users by id, sessions oldest first.
+func (s *Embedded) Contents() ([]UserRecord, []Session) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	users, sessions := []userRecord{}, []session{}
+	users, sessions := []UserRecord{}, []Session{}
 	for _, u := range s.users {
 		if !u.Seed {
 			users = append(users, *u.stored())
@@ -112,18 +112,18 @@ func (s *store) contents() ([]userRecord, []session) {
 	for _, one := range s.sessions {
 		sessions = append(sessions, *one)
 	}
-	slices.SortFunc(users, func(a, b userRecord) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(sessions, func(a, b session) int {
+	slices.SortFunc(users, func(a, b UserRecord) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(sessions, func(a, b Session) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return users, sessions
 }
 
-// seedUsers returns the seeds. They are immutable, so that stores may share them.
-func (s *store) seedUsers() []*user {
+// Seeds returns the seeds. They are immutable, so that stores may share them.
+func (s *Embedded) Seeds() []*User {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var seeds []*user
+	var seeds []*User
 	for _, u := range s.users {
 		if u.Seed {
 			seeds = append(seeds, u)

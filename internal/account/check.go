@@ -1,0 +1,79 @@
+// Whether users and sessions from elsewhere keep the rules of the store.
+
+package account
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Check checks whether a store with these seeds can take users and sessions as they are. It calls fault for each
+// thing that is wrong, with its place, such as users.3.
+func Check(seeds []*User, users []UserRecord, sessions []Session, fault func(place, detail string)) {
+	if len(users)+len(seeds) > maxUsers {
+		fault("users", fmt.Sprintf("must be at most %d", maxUsers))
+	}
+	probe, _ := NewMemory(seeds)
+	for i := range users {
+		if err := users[i].check(probe); err != nil {
+			fault(fmt.Sprintf("users.%d", i), err.Error())
+		}
+	}
+	ids := make(map[string]bool, len(sessions))
+	of := make(map[string]int)
+	for i, one := range sessions {
+		of[one.User]++
+		if err := one.check(); err != nil {
+			fault(fmt.Sprintf("sessions.%d", i), err.Error())
+		} else if probe.users[one.User] == nil || of[one.User] > maxSessionsPerUser || ids[one.ID] {
+			fault(fmt.Sprintf("sessions.%d", i), "must have an id of its own and be of a user of users or of the seeds, who has no more than the most sessions")
+		}
+		ids[one.ID] = true
+	}
+}
+
+// check holds a user against the rules of register and, if they are kept, adds it to probe.
+func (r *UserRecord) check(probe *Embedded) error {
+	u, err := r.user()
+	switch {
+	case err != nil:
+		return err
+	case !isWordID(r.ID) || probe.users[r.ID] != nil:
+		return errors.New("must have an id of its own")
+	case !IsUsername(r.Username) || len(r.Name) > 256 || r.Email != "" && !IsEmail(r.Email):
+		return errors.New("must have username, email and name as register takes them")
+	case r.Role != "user" && r.Role != "admin" || !inRange(r.Created):
+		return errors.New(`must have the role "user" or "admin", and created in the years 1970 to 2199`)
+	}
+	if err := probe.freeFor(u); err != nil {
+		return err
+	}
+	probe.addUser(u)
+	return nil
+}
+
+func (s *Session) check() error {
+	switch {
+	case !isWordID(s.ID):
+		return errors.New("must have an id")
+	case !inRange(s.Created) || !inRange(s.Issued):
+		return errors.New("must have created and issued in the years 1970 to 2199")
+	case s.AccessTTL <= 0 || s.AccessTTL > MaxTTL.Milliseconds() || s.RefreshTTL <= 0 || s.RefreshTTL > MaxTTL.Milliseconds():
+		return errors.New("must have access_ttl and refresh_ttl above 0 and of at most ten years")
+	case s.Generation < 0 || s.Generation >= 1<<30 || s.AccessFrom < 0 || s.AccessFrom > s.Generation+1 || s.RefreshFrom < 0 || s.RefreshFrom > s.Generation+1:
+		return errors.New("must have generations from 0 on")
+	}
+	return nil
+}
+
+// isWordID reports whether s may stand in a token as it is: 1 to 64 bytes of what ids are made of.
+func isWordID(s string) bool { return isWord(s, 1, 64, "._@+-") }
+
+// inRange reports whether ms, in milliseconds since the Unix epoch, is in the years 1970 to 2199.
+func inRange(ms int64) bool {
+	return ms >= 0 && ms < time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+}
+
+// MaxTTL is the longest lifetime of a token.
+const MaxTTL = 10 * 365 * 24 * time.Hour
