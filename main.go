@@ -31,6 +31,7 @@ import (
 	"authhub/internal/edge"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
+	"authhub/internal/tour"
 )
 
 // timeouts are how long the hub waits for its clients.
@@ -421,6 +422,31 @@ func checkHealth(ctx context.Context, base string) error {
 		return fmt.Errorf("%s answers %s", request.URL, answer.Status)
 	}
 	return nil
+}
+
+// runTour plays the story against the hub at -base-url or, where none is given, against one of its own, in memory.
+// The error says which answer was not as it has to be.
+func runTour(ctx context.Context, o *options, out io.Writer) error {
+	if o.baseURL != "" {
+		return tour.Play(ctx, o.baseURL, out)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	own := *o
+	own.addr, own.ephemeral, own.logFormat = "127.0.0.1:0", true, "off"
+	line, announced := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := serve(ctx, &own, strings.NewReader(""), announced, io.Discard)
+		announced.CloseWithError(errors.Join(err, io.EOF))
+		ended <- err
+	}()
+	var base string
+	_, err := fmt.Fscanln(line, &base)
+	if err == nil {
+		err = tour.Play(ctx, base, out)
+	}
+	stop()
+	return errors.Join(err, <-ended)
 }
 
 // version is the module's version as the go command recorded it.

@@ -1,12 +1,10 @@
-// The tour: the story of a hub, told by asking one. Every answer is printed, and held against the contract.
-
-package main
+// Package tour tells the story of a hub by asking it. It prints every answer and holds it against the contract.
+package tour
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,29 +19,9 @@ const (
 	tourWidth   = 100              // characters of a line that are printed
 )
 
-// runTour plays the story against the hub at -base-url or, where none is given, against one of its own, in memory.
-// The error says which answer was not as it has to be.
-func runTour(ctx context.Context, o *options, out io.Writer) error {
-	if o.baseURL != "" {
-		return (&tour{ctx: ctx, base: o.baseURL, out: out}).play()
-	}
-	ctx, stop := context.WithCancel(ctx)
-	own := *o
-	own.addr, own.ephemeral, own.logFormat = "127.0.0.1:0", true, "off"
-	line, announced := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		err := serve(ctx, &own, strings.NewReader(""), announced, io.Discard)
-		announced.CloseWithError(errors.Join(err, io.EOF))
-		ended <- err
-	}()
-	var base string
-	_, err := fmt.Fscanln(line, &base)
-	if err == nil {
-		err = (&tour{ctx: ctx, base: base, out: out}).play()
-	}
-	stop()
-	return errors.Join(err, <-ended)
+// Play plays the story against the hub at base. The error says which answer was not as it has to be.
+func Play(ctx context.Context, base string, out io.Writer) error {
+	return (&tour{ctx: ctx, base: base, out: out}).play()
 }
 
 // tour is a client that stops at the first answer that is not as it has to be: from then on err is set and
@@ -174,7 +152,7 @@ func (t *tour) checkSession(r *response) {
 // checkFiles reads the three files of a listing and wants them to belong together.
 func (t *tour) checkFiles(listing *response, token string) {
 	entries, _ := listing.json["phase2_files"].([]any)
-	t.want(len(entries) == resultFiles, "the listing has not three files")
+	t.want(len(entries) == 3, "the listing has not three files")
 	var source, parameters []byte
 	for i, entry := range entries {
 		e, _ := entry.(map[string]any)
