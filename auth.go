@@ -35,7 +35,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := h.now()
 	u.ID, u.Created = h.newID(), now.UnixMilli()
-	s := h.newSession(u, now, h.settings.accessTTL, h.settings.refreshTTL)
+	s := h.newSession(u, now, h.settings.AccessTTL, h.settings.RefreshTTL)
 	if err := h.store.Register(r.Context(), u, s); err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 	if password == "" {
 		in.Fault("password", "is required")
 	}
-	access := in.Lifetime("expires_in", h.settings.accessTTL)
-	refresh := in.Lifetime("refresh_expires_in", h.settings.refreshTTL)
+	access := in.Lifetime("expires_in", h.settings.AccessTTL)
+	refresh := in.Lifetime("refresh_expires_in", h.settings.RefreshTTL)
 	if err := in.Err(); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	go reportHoldings()
-	o, err := parseFlags(os.Args[1:])
+	o, err := newProgram(os.Args[1:])
 	if err == nil {
 		o.rounds = passwd.EphemeralRounds
 		err = serve(untilSignalled(), o, strings.NewReader(""), os.Stdout, os.Stderr)

@@ -17,6 +17,7 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/disk/disktest"
+	"authhub/internal/flags"
 	"authhub/internal/jwt"
 )
 
@@ -37,7 +38,7 @@ func newHubOn(t *testing.T, d *disktest.Disk, signer *jwt.Signer) *testHub {
 
 func mustSigner(t testing.TB) *jwt.Signer {
 	t.Helper()
-	s, err := jwt.NewSigner([]byte(strings.Repeat("s", minSecret)), "")
+	s, err := jwt.NewSigner([]byte(strings.Repeat("s", flags.MinSecret)), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/reply"
 )
@@ -244,17 +245,17 @@ func TestForgeries(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	h, other := newTestHub(t), newTestHub(t)
-	namespace, err := jwt.NewSigner([]byte(strings.Repeat("s", minSecret)), "namespace")
+	namespace, err := jwt.NewSigner([]byte(strings.Repeat("s", flags.MinSecret)), "namespace")
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, _ := jwt.NewSigner([]byte(strings.Repeat("s", minSecret)), "")
+	root, _ := jwt.NewSigner([]byte(strings.Repeat("s", flags.MinSecret)), "")
 	if _, err := root.Open(string(namespace.Append(nil, &jwt.Claims{Session: "s"}))); err != jwt.ErrMalformed {
 		t.Errorf("the token of a namespace at the root: %v", err)
 	}
 	demo := h.login("demo")
 	other.rand, other.Hub.rand = nil, rand.Reader
-	strange, _ := jwt.NewSigner([]byte(strings.Repeat("x", minSecret)), "")
+	strange, _ := jwt.NewSigner([]byte(strings.Repeat("x", flags.MinSecret)), "")
 	other.Hub.signer = strange
 	other.me(demo.access).want(401, "token_malformed")
 	other.refreshWith(demo.refresh).want(401, "token_malformed")

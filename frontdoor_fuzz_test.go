@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"authhub/internal/account"
+	"authhub/internal/flags"
 	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 )
@@ -51,7 +52,7 @@ func (h *testHub) clear(t *testing.T) {
 
 func mustSeeds(t testing.TB) []*account.User {
 	t.Helper()
-	seeds, err := (&options{}).readUsers()
+	seeds, err := (&program{settings: settings{Options: new(flags.Options)}}).readUsers()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
@@ -43,14 +44,8 @@ type Hub struct {
 
 // settings is what the operator chose, the same for every hub of the process.
 type settings struct {
-	accessTTL    time.Duration
-	refreshTTL   time.Duration
-	protectFiles bool
-	protectRun   bool
-	readings     string // path of the readings; "" for the embedded ones
-	lab          bool
-	labKey       string // that lab requests must carry; "" for none
-	timeouts     timeouts
+	*flags.Options
+	timeouts timeouts
 }
 
 // hubHandler serves one operation of the hub that it is called on.
@@ -94,7 +89,7 @@ const (
 // tokenFor returns the token that operations of this group ask for.
 func (s *settings) tokenFor(group string) string {
 	switch {
-	case group == ofFiles && s.protectFiles, group == ofRun && s.protectRun:
+	case group == ofFiles && s.ProtectFiles, group == ofRun && s.ProtectRun:
 		return "access"
 	case group == ofFiles, group == ofRun:
 		return "none"
@@ -162,7 +157,7 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 			lines = append(lines, indexLine{o.Method, strings.TrimSuffix(o.Path, "{$}"), o.Purpose, h.settings.tokenFor(o.Token)})
 		}
 	}
-	if h.settings.lab {
+	if h.settings.Lab {
 		lines = append(lines, labOperations(h)...)
 	}
 	for i := range lines {
@@ -198,7 +193,7 @@ func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
-	if h.settings.lab {
+	if h.settings.Lab {
 		return web.Serve(w, r, web.Description)
 	}
 	return web.Serve(w, r, web.WithoutLab)

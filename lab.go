@@ -218,7 +218,7 @@ func isNamespace(name string) bool {
 
 // checkKey reports with a 401 that a lab request does not carry the key of the lab, where there is one.
 func (l *lab) checkKey(r *http.Request) error {
-	want := l.root.hub.Load().settings.labKey
+	want := l.root.hub.Load().settings.LabKey
 	if want == "" {
 		return nil
 	}
@@ -343,7 +343,7 @@ type labRoute = func(*bench, http.ResponseWriter, *http.Request) error
 // labOperations returns the lab's lines of the index of h.
 func labOperations(h *Hub) []indexLine {
 	token := "none"
-	if h.settings.labKey != "" {
+	if h.settings.LabKey != "" {
 		token = "lab key"
 	}
 	lines := []indexLine{{"DELETE", "", "end this namespace", token}}

@@ -57,7 +57,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	now := h.now()
-	s := h.newSession(owner, now, h.settings.accessTTL, h.settings.refreshTTL)
+	s := h.newSession(owner, now, h.settings.AccessTTL, h.settings.RefreshTTL)
 	if defect == "none" && overrides == nil {
 		s.ID = orderedPrefix + s.ID
 	} else {

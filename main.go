@@ -29,6 +29,7 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/disk"
 	"authhub/internal/edge"
+	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/tour"
@@ -56,6 +57,19 @@ func main() {
 	os.Exit(cli(untilSignalled(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
+// program is what the operator asked for, and what tests put in its place.
+type program struct {
+	settings
+	now    func() time.Time
+	rand   io.Reader
+	rounds int // of password hashes at rest
+}
+
+func newProgram(args []string) (*program, error) {
+	o, err := flags.Parse(args, os.Getenv)
+	return &program{settings{o, usualTimeouts()}, time.Now, rand.Reader, passwd.DurableRounds}, err
+}
+
 // untilSignalled returns a context that ends with the first signal to stop. A second one, as from a terminal and from
 // the parent process that passes it on, changes nothing, and neither does a reader of stdout or stderr who goes away.
 func untilSignalled() context.Context {
@@ -67,18 +81,18 @@ func untilSignalled() context.Context {
 
 // cli runs the program and returns its exit status: 0, 1, or 2 for misuse.
 func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	o, err := parseFlags(args)
+	o, err := newProgram(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage)
+		fmt.Fprint(stdout, flags.Usage)
 		return 0
 	case err != nil:
-	case o.version:
+	case o.Version:
 		fmt.Fprintln(stdout, "authhub", version())
 		return 0
-	case o.check != "":
-		err = checkHealth(ctx, o.check)
-	case o.tour:
+	case o.Check != "":
+		err = checkHealth(ctx, o.Check)
+	case o.Tour:
 		err = runTour(ctx, o, stdout)
 	default:
 		err = serve(ctx, o, stdin, stdout, stderr)
@@ -87,14 +101,14 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	}
 	fmt.Fprintln(stderr, "authhub:", err)
-	if errors.Is(err, errMisuse) {
+	if errors.Is(err, flags.ErrMisuse) {
 		return 2
 	}
 	return 1
 }
 
 // serve runs the hub until ctx ends or, if so asked, standard input does.
-func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) error {
+func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	listener, err := o.bind()
@@ -103,9 +117,9 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	}
 	defer listener.Close()
 	bound := listener.Addr().(*net.TCPAddr)
-	log, requestLog := newLogs(o.logFormat, stderr)
-	if o.readings != "" {
-		if _, err := os.Stat(o.readings); err != nil {
+	log, requestLog := newLogs(o.Options, stderr)
+	if o.Readings != "" {
+		if _, err := os.Stat(o.Readings); err != nil {
 			log.Warn("there are no readings yet", "cause", err) // they may come before the first run does
 		}
 	}
@@ -115,16 +129,16 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 		return err
 	}
 	defer closeHub()
-	if o.readyFile != "" {
-		os.Remove(o.readyFile) // what an earlier hub wrote is not true any more
+	if o.ReadyFile != "" {
+		os.Remove(o.ReadyFile) // what an earlier hub wrote is not true any more
 	}
 	var front http.Handler = hub
-	if o.lab {
+	if o.Lab {
 		lab := newLab(ctx, hub)
 		defer lab.close()
 		front, hub = lab, lab.root.hub.Load()
 	}
-	if o.run {
+	if o.Run {
 		if err := hub.runOnce(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -133,7 +147,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 	server := o.newServer(front, bound, log, requestLog)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	if o.exitWithStdin {
+	if o.ExitWithStdin {
 		go func() { io.Copy(io.Discard, stdin); stop() }()
 	}
 	if err := o.announce(stdout, stderr, log, bound); err != nil {
@@ -152,9 +166,9 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.W
 
 // newServer returns the server of front, behind its edge. Pages of the base URL itself may use the hub whatever Host
 // a proxy between makes of it.
-func (o *options) newServer(front http.Handler, bound *net.TCPAddr, log, requestLog *slog.Logger) *http.Server {
-	base, _ := url.Parse(o.baseURL)
-	origins := append(o.cors, base.Scheme+"://"+base.Host)
+func (o *program) newServer(front http.Handler, bound *net.TCPAddr, log, requestLog *slog.Logger) *http.Server {
+	base, _ := url.Parse(o.BaseURL)
+	origins := append(o.CORS, base.Scheme+"://"+base.Host)
 	return &http.Server{
 		Handler:           edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins, Log: requestLog}),
 		ReadHeaderTimeout: o.timeouts.header,
@@ -179,21 +193,21 @@ func shutDown(server *http.Server) error {
 }
 
 // bind opens the socket and settles what depends on where it is: the base URL, and whether the lab wants a key.
-func (o *options) bind() (net.Listener, error) {
-	listener, err := net.Listen("tcp", o.addr)
+func (o *program) bind() (net.Listener, error) {
+	listener, err := net.Listen("tcp", o.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", o.addr)
+		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", o.Addr)
 	}
 	if err != nil {
 		return nil, err
 	}
 	bound := listener.Addr().(*net.TCPAddr)
-	if o.baseURL == "" {
-		o.baseURL = addressOf(bound)
+	if o.BaseURL == "" {
+		o.BaseURL = addressOf(bound)
 	}
-	if o.lab && strings.TrimSpace(o.labKey) == "" && !bound.IP.IsLoopback() {
+	if o.Lab && strings.TrimSpace(o.LabKey) == "" && !bound.IP.IsLoopback() {
 		listener.Close()
-		return nil, misuse(fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY", o.addr))
+		return nil, fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY (%w)", o.Addr, flags.ErrMisuse)
 	}
 	return listener, nil
 }
@@ -208,32 +222,33 @@ func addressOf(bound *net.TCPAddr) string {
 }
 
 // newLogs returns the log of the hub and the one that has a line a request, which is nil where there is no log.
-func newLogs(format string, stderr io.Writer) (log, requests *slog.Logger) {
-	switch format {
+func newLogs(o *flags.Options, stderr io.Writer) (log, requests *slog.Logger) {
+	options := &slog.HandlerOptions{Level: o.LogLevel}
+	switch o.LogFormat {
 	case "off":
 		return slog.New(slog.DiscardHandler), nil
 	case "json":
-		log = slog.New(slog.NewJSONHandler(stderr, nil))
+		log = slog.New(slog.NewJSONHandler(stderr, options))
 	default:
-		log = slog.New(slog.NewTextHandler(stderr, nil))
+		log = slog.New(slog.NewTextHandler(stderr, options))
 	}
 	return log, log
 }
 
 // openHub returns the hub that o asks for, and what releases everything it holds.
-func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
+func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 	users, err := o.readUsers()
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.baseURL, now: o.now, rand: o.rand, log: log}
+	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.BaseURL, now: o.now, rand: o.rand, log: log}
 	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{} } // RFC 9700: a spent refresh token ends its session
 	release := func() error { return nil }
-	secret := []byte(o.secret)
-	if o.ephemeral {
+	secret := []byte(o.Secret)
+	if o.Ephemeral {
 		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), temporaryOutput()
 		if h.store, err = account.NewMemory(users); err == nil && len(secret) == 0 {
-			secret = make([]byte, minSecret)
+			secret = make([]byte, flags.MinSecret)
 			rand.Read(secret)
 		}
 	} else {
@@ -257,21 +272,21 @@ func openHub(o *options, log *slog.Logger) (*Hub, func(), error) {
 }
 
 // openDir opens what DIR holds, alone: secret, journal and phase2. The lock is given back with release.
-func (h *Hub) openDir(o *options, users []*account.User, secret []byte) (_ []byte, release func() error, err error) {
-	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byte, release func() error, err error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	if release, err = disk.Lock(o.dir); err != nil {
+	if release, err = disk.Lock(o.Dir); err != nil {
 		return nil, nil, err
 	}
 	if len(secret) == 0 {
-		secret, err = openSecret(filepath.Join(o.dir, "secret"))
+		secret, err = openSecret(filepath.Join(o.Dir, "secret"))
 	}
 	if err == nil {
-		h.store, err = account.Open(disk.OS{}, filepath.Join(o.dir, "journal"), users, h.log)
+		h.store, err = account.Open(disk.OS{}, filepath.Join(o.Dir, "journal"), users, h.log)
 	}
 	if err == nil {
-		h.output, err = openOutput(filepath.Join(o.dir, "phase2"))
+		h.output, err = openOutput(filepath.Join(o.Dir, "phase2"))
 	}
 	if err != nil {
 		release()
@@ -279,41 +294,39 @@ func (h *Hub) openDir(o *options, users []*account.User, secret []byte) (_ []byt
 	return secret, release, err
 }
 
-const minSecret = 32 // bytes
-
 // openSecret returns the secret in the file at path, made with mode 0600 where there is none.
 func openSecret(path string) ([]byte, error) {
 	stored, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		random := make([]byte, minSecret)
+		random := make([]byte, flags.MinSecret)
 		rand.Read(random)
 		stored = []byte(hex.EncodeToString(random))
 		return stored, disk.ReplaceFile(disk.OS{}, path, append(stored, '\n'), 0o600)
 	}
 	stored = bytes.TrimRight(stored, "\r\n") // so that AUTHHUB_SECRET="$(cat DIR/secret)" is the same
-	if err == nil && len(stored) < minSecret {
-		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, minSecret)
+	if err == nil && len(stored) < flags.MinSecret {
+		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, flags.MinSecret)
 	}
 	return stored, err
 }
 
 // readUsers returns the seeds: those of -users, or the demo accounts.
-func (o *options) readUsers() ([]*account.User, error) {
-	if o.users == "" {
+func (o *program) readUsers() ([]*account.User, error) {
+	if o.Users == "" {
 		f, err := embedded.Open(embeddedUsers)
 		if err != nil {
 			return nil, err
 		}
 		return account.ParseSeeds(f)
 	}
-	f, err := os.Open(o.users)
+	f, err := os.Open(o.Users)
 	if err != nil {
 		return nil, fmt.Errorf("-users: %w", err)
 	}
 	defer f.Close()
 	users, err := account.ParseSeeds(f)
 	if err != nil {
-		return nil, fmt.Errorf("-users: %s: %w", o.users, err)
+		return nil, fmt.Errorf("-users: %s: %w", o.Users, err)
 	}
 	return users, nil
 }
@@ -349,48 +362,48 @@ func (h *Hub) logRun(r *run, err error) {
 
 // announce tells the world that the hub listens: the ready file, a welcome, and the one line on stdout, after which
 // both of the others are there.
-func (o *options) announce(stdout, stderr io.Writer, log *slog.Logger, bound *net.TCPAddr) error {
-	if o.readyFile != "" {
-		if err := disk.ReplaceFile(disk.OS{}, o.readyFile, []byte(o.baseURL+"\n"), 0o644); err != nil {
+func (o *program) announce(stdout, stderr io.Writer, log *slog.Logger, bound *net.TCPAddr) error {
+	if o.ReadyFile != "" {
+		if err := disk.ReplaceFile(disk.OS{}, o.ReadyFile, []byte(o.BaseURL+"\n"), 0o644); err != nil {
 			return fmt.Errorf("-ready-file: %w", err)
 		}
 	}
-	demo := o.users == ""
-	if o.logFormat == "text" {
+	demo := o.Users == ""
+	if o.LogFormat == "text" {
 		fmt.Fprint(stderr, o.welcome(demo, addressOf(bound)))
 	} else {
-		log.Info("ready", "base_url", o.baseURL, "addr", bound.String())
+		log.Info("ready", "base_url", o.BaseURL, "addr", bound.String())
 	}
-	if o.logFormat == "off" { // of no log either, but the warnings are about who can get in
+	if o.LogFormat == "off" { // of no log either, but the warnings are about who can get in
 		log = slog.New(slog.NewTextHandler(stderr, nil))
 	}
 	if !bound.IP.IsLoopback() && demo {
 		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
 	}
-	if !bound.IP.IsLoopback() && o.lab && len(o.labKey) < goodLabKey {
+	if !bound.IP.IsLoopback() && o.Lab && len(o.LabKey) < goodLabKey {
 		log.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed; one of %d random bytes or more can't", goodLabKey), "addr", bound.String())
 	}
-	fmt.Fprintln(stdout, o.baseURL)
+	fmt.Fprintln(stdout, o.BaseURL)
 	return nil
 }
 
 // removeReady takes the ready file away with the hub, unless a later hub has written it since.
-func (o *options) removeReady() {
-	if stands, err := os.ReadFile(o.readyFile); err == nil && string(stands) == o.baseURL+"\n" {
-		os.Remove(o.readyFile)
+func (o *program) removeReady() {
+	if stands, err := os.ReadFile(o.ReadyFile); err == nil && string(stands) == o.BaseURL+"\n" {
+		os.Remove(o.ReadyFile)
 	}
 }
 
-func (o *options) welcome(demo bool, address string) string {
-	state := "State is kept in " + o.dir + "."
-	if o.ephemeral {
+func (o *program) welcome(demo bool, address string) string {
+	state := "State is kept in " + o.Dir + "."
+	if o.Ephemeral {
 		state = "Nothing is kept after it stops."
 	}
-	if address != o.baseURL {
+	if address != o.BaseURL {
 		state = "It listens on " + address + ".\n" + state
 	}
 	if !demo {
-		return fmt.Sprintf("authhub is ready at %s\n%s\nOperations: %s/api\n", o.baseURL, state, o.baseURL)
+		return fmt.Sprintf("authhub is ready at %s\n%s\nOperations: %s/api\n", o.BaseURL, state, o.BaseURL)
 	}
 	return fmt.Sprintf(`authhub is ready at %[1]s
 %[2]s
@@ -399,14 +412,14 @@ Open it in a browser, or try:
   curl -s %[1]s/api/authentication/login -d username=demo -d password=demo-password
   curl -s -X POST %[1]s/api/run-ph-barrier-phase2
   curl -s %[1]s/api/files/phase2
-`, o.baseURL, state)
+`, o.BaseURL, state)
 }
 
 // checkHealth asks the hub at base, which may be the address of its health itself, whether it is ready.
 func checkHealth(ctx context.Context, base string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := parseAddress(base); err != nil {
+	if _, err := flags.Address(base); err != nil {
 		return fmt.Errorf("-check: %w", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(strings.TrimRight(base, "/"), "/healthz")+"/healthz", nil)
@@ -426,13 +439,13 @@ func checkHealth(ctx context.Context, base string) error {
 
 // runTour plays the story against the hub at -base-url or, where none is given, against one of its own, in memory.
 // The error says which answer was not as it has to be.
-func runTour(ctx context.Context, o *options, out io.Writer) error {
-	if o.baseURL != "" {
-		return tour.Play(ctx, o.baseURL, out)
+func runTour(ctx context.Context, o *program, out io.Writer) error {
+	if o.BaseURL != "" {
+		return tour.Play(ctx, o.BaseURL, out)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	own := *o
-	own.addr, own.ephemeral, own.logFormat = "127.0.0.1:0", true, "off"
+	own.Addr, own.Ephemeral, own.LogFormat = "127.0.0.1:0", true, "off"
 	line, announced := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {

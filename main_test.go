@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"authhub/internal/edge"
+	"authhub/internal/flags"
 	"authhub/internal/passwd"
 )
 
@@ -77,20 +78,20 @@ func openTestHub(t testing.TB, clock *testClock, flags ...string) (*testHub, fun
 // openLoggingHub is openTestHub for tests in which the hub has reason to log errors.
 func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...string) (*testHub, func()) {
 	t.Helper()
-	o, err := parseFlags(flags)
+	o, err := newProgram(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.now, o.rand = clock.time, testRand()
 	o.rounds = passwd.EphemeralRounds // the race detector makes the full number take seconds
-	if o.baseURL == "" {
-		o.baseURL = "http://hub.test"
+	if o.BaseURL == "" {
+		o.BaseURL = "http://hub.test"
 	}
 	hub, stop, err := openHub(o, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge := edge.New(edge.Config{Next: hub, Loopback: true, BaseHost: "hub.test", Origins: o.cors})
+	edge := edge.New(edge.Config{Next: hub, Loopback: true, BaseHost: "hub.test", Origins: o.CORS})
 	return &testHub{Hub: hub, t: t, clock: clock, handler: described(t, edge), remote: "127.0.0.1:40000"}, sync.OnceFunc(stop)
 }
 
@@ -427,18 +428,6 @@ func TestNobodyHasToReadTheLog(t *testing.T) {
 
 func TestTheAddressThatClientsKnow(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{
-		"https://hub.example/":        "https://hub.example",
-		"HTTPS://Hub.Example:443/a/b": "https://hub.example/a/b",
-		"http://hub.example:80":       "http://hub.example",
-		"http://hub.example:8080//":   "http://hub.example:8080",
-		"http://[::1]:80":             "http://[::1]",
-	} {
-		if got, err := parseAddress(given); got != want || err != nil {
-			t.Errorf("%s: %q, %v", given, got, err)
-		}
-	}
-
 	hub := startProcess(t, "-ephemeral", "-base-url", "https://hub.example")
 	hub.stop()
 	if said := hub.stderr.String(); hub.base != "https://hub.example" || !strings.Contains(said, "It listens on http://127.0.0.1:") {
@@ -495,7 +484,7 @@ func TestASecretIsTheSameFromFileAndEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
 	made, err1 := openSecret(path)
 	kept, err2 := openSecret(path)
-	if err := errors.Join(err1, err2); err != nil || len(made) < minSecret || !bytes.Equal(made, kept) {
+	if err := errors.Join(err1, err2); err != nil || len(made) < flags.MinSecret || !bytes.Equal(made, kept) {
 		t.Errorf("made %q, then read %q, %v", made, kept, err)
 	}
 	if file := readFile(t, path); file != string(made)+"\n" {

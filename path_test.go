@@ -91,7 +91,7 @@ func TestPlantedFolder(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "phase2")); err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseFlags([]string{"-dir", dir})
+	o, err := newProgram([]string{"-dir", dir})
 	if err != nil {
 		t.Fatal(err)
 	}

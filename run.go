@@ -211,7 +211,7 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (input, error) {
 
 // ownReadings are those of -readings, or the embedded ones.
 func (h *Hub) ownReadings() input {
-	path := h.settings.readings
+	path := h.settings.Readings
 	if path == "" {
 		return input{name: embeddedReadings, key: "embedded", open: func() (io.ReadCloser, int64, error) {
 			data, err := embedded.ReadFile(embeddedReadings)

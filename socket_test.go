@@ -54,7 +54,7 @@ func (b *lockedBuffer) String() string {
 func serveHub(t *testing.T, patience timeouts, args ...string) *served {
 	t.Helper()
 	s := &served{dir: t.TempDir(), log: new(lockedBuffer)}
-	o, err := parseFlags(append([]string{"-addr", "127.0.0.1:0", "-dir", s.dir, "-log", "json"}, args...))
+	o, err := newProgram(append([]string{"-addr", "127.0.0.1:0", "-dir", s.dir, "-log", "json"}, args...))
 	if err != nil {
 		t.Fatal(err)
 	}
