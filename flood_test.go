@@ -4,8 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -45,27 +43,6 @@ func TestUserLimit(t *testing.T) {
 	h.login("demo")
 }
 
-// TestSessionFlood: one user's logins hold a bounded number of sessions, the oldest make room.
-func TestSessionFlood(t *testing.T) {
-	t.Parallel()
-	h := newTestHub(t)
-	oldest := h.login("demo")
-	second := h.login("demo")
-	admin := h.login("admin")
-	for range 998 {
-		h.login("demo")
-	}
-	h.me(oldest.access).want(200)
-	h.login("demo")
-	h.me(oldest.access).want(401, "token_revoked")
-	h.refreshWith(oldest.refresh).want(401, "token_revoked")
-	h.me(second.access).want(200)
-	h.me(admin.access).want(200)
-	if _, sessions := h.store.Contents(); len(sessions) != 1_001 {
-		t.Errorf("%d sessions", len(sessions))
-	}
-}
-
 // TestLongNames: what no account can have is refused before it costs a hash or is remembered.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
@@ -84,51 +61,6 @@ func TestLongNames(t *testing.T) {
 	if hashed {
 		t.Error("a registration that can't be was hashed")
 	}
-}
-
-// TestUploadFlood: bodies that wait on the disk have a number that they don't exceed.
-func TestUploadFlood(t *testing.T) {
-	t.Parallel()
-	h := newTestHub(t, "-dir", t.TempDir())
-	rest := make(chan struct{})
-	answers := make(chan int, maxUploads)
-	for range maxUploads {
-		go func() {
-			r := httptest.NewRequest("POST", runPath, &drip{now: strings.NewReader(fourReadings), rest: rest})
-			r.Host = "hub.test"
-			r.Header.Set("Content-Type", "text/csv")
-			w := httptest.NewRecorder()
-			h.handler.ServeHTTP(w, r)
-			answers <- w.Code
-		}()
-	}
-	eventually(t, "all bodies are half there", func() bool { return h.runs.uploads.Load() == maxUploads })
-	h.runOn(fourReadings).want(503, "busy")
-	h.post(runPath, nil).want(200) // without a body there is room
-	close(rest)
-	for range maxUploads {
-		if status := <-answers; status != 200 {
-			t.Errorf("an upload that was let in: %d", status)
-		}
-	}
-	h.runOn(fourReadings).want(200)
-	if names := mustList(t, h.output.path); len(names) != resultFiles {
-		t.Errorf("left behind: %v", names)
-	}
-}
-
-// drip is a body that doesn't end before it may.
-type drip struct {
-	now  io.Reader
-	rest <-chan struct{}
-}
-
-func (d *drip) Read(p []byte) (int, error) {
-	n, err := d.now.Read(p)
-	if err == io.EOF {
-		<-d.rest
-	}
-	return n, err
 }
 
 // TestAnEndedRunIsNotJoined: a client that hears of the end of a run and asks again gets another one.
@@ -154,14 +86,4 @@ func TestAnEndedRunIsNotJoined(t *testing.T) {
 		t.Error("the run that has ended is joined")
 	}
 	<-first.done
-}
-
-// TestQueriesThatCannotBeRead are refused, not read as far as they go.
-func TestQueriesThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	h := newTestHub(t)
-	for _, query := range []string{"?low=7;high=8", "?low=%zz", "?all=true;x", "?all=%", "?" + strings.Repeat("a&", 20_000)} {
-		h.post(runPath+query, nil).want(422, "invalid_field")
-		h.post(logoutPath+query, nil, bearerOf(h.login("demo").access)...).want(422, "invalid_field")
-	}
 }

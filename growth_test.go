@@ -183,7 +183,7 @@ func growFile(b *testing.B, n int) {
 func growNamespaces(b *testing.B, n int) {
 	before := liveMB()
 	h := newTestLab(b)
-	handler := h.handler.(*labFront).plain
+	handler := h.handler
 	login := newBenchRequest(b, "POST", "/", "Content-Type", "application/json")
 	requests := make([]*benchRequest, n)
 	for i := range requests {

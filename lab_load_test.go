@@ -1,57 +1,12 @@
 package main
 
 import (
+	"authhub/internal/route"
 	"fmt"
-	"maps"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 )
-
-// Each of many namespaces lives through the same story at once; any trace of another one fails it.
-func TestManyNamespacesUnderLoad(t *testing.T) {
-	t.Parallel()
-	h := newTestLab(t)
-	var all sync.WaitGroup
-	for i := range 200 {
-		all.Go(func() { liveAlone(h.space(fmt.Sprint("n", i)), i) })
-	}
-	all.Wait()
-}
-
-// liveAlone fails the test if the namespace of s holds anything but what it puts there itself.
-func liveAlone(s *testHub, i int) {
-	name := fmt.Sprint("user-of-", i)
-	s.post("/api/authentication/register", object{"username": name, "password": "a password"}).want(201)
-	pair := s.login("demo")
-	s.do("PUT", "/lab/clock", object{"advance": fmt.Sprintf("%dm", i+1)}).want(200)
-	if i%2 == 0 {
-		s.post("/lab/faults", object{"operation": "me", "status": 500 + i%90}).want(201)
-		s.me(pair.access).want(500+i%90, "injected")
-	}
-	refreshed := s.refreshWith(pair.refresh).want(200).pair()
-	s.me(refreshed.access).want(200)
-	if i%3 == 0 {
-		s.refreshWith(pair.refresh).want(401, "token_reused")
-	}
-
-	state := s.get("/lab").want(200).json()
-	counts := state["counts"].(object)
-	sessions, requests := 2, 4
-	if i%3 == 0 {
-		sessions, requests = sessions-1, requests+1
-	}
-	if i%2 == 0 {
-		requests++
-	}
-	if want := (object{"users": 4.0, "sessions": float64(sessions), "requests": float64(requests), "faults": float64((i + 1) % 2)}); !maps.Equal(counts, want) {
-		s.t.Errorf("namespace %d counts %v, want %v", i, counts, want)
-	}
-	if got := state["time"].(object)["offset_ms"]; got != float64((i+1)*60_000) {
-		s.t.Errorf("namespace %d is %v ms off", i, got)
-	}
-}
 
 func BenchmarkCreateNamespace(b *testing.B) {
 	h := newTestLab(b)
@@ -81,6 +36,14 @@ func BenchmarkResetAfterUse(b *testing.B) {
 		b.StartTimer()
 		s.post("/lab/reset", nil).want(204)
 	}
+}
+
+// patternsOf returns "METHOD /path" of each operation of a table.
+func patternsOf[T any](table *route.Table[T]) (patterns []string) {
+	for _, o := range table.Operations {
+		patterns = append(patterns, o.Method+" "+o.Path)
+	}
+	return patterns
 }
 
 // FuzzLab sends anything at all to the lab's routes: never a 5xx, never a panic.

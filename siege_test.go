@@ -52,3 +52,16 @@ func newAnswer(t testing.TB, resp *http.Response) *answer {
 	}
 	return &answer{t, resp.StatusCode, resp.Header, body}
 }
+
+// mustList returns the names in a folder.
+func mustList(t testing.TB, path string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -105,24 +105,47 @@ func (o *output) String() string {
 
 // launch starts the binary with these arguments, and with settings of the environment (NAME=value) besides.
 func launch(env []string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(binary, args...), ready: make(chan struct{}), ended: make(chan struct{})}
-	p.cmd.Env = append(cleanEnvironment(), env...)
-	p.cmd.SysProcAttr = endWithParent()
+	p := newProcess(env, args...)
 	p.cmd.Stderr = &p.stderr
-	stdin, err := p.cmd.StdinPipe()
+	return p, p.start()
+}
+
+// launchDeaf is launch with a stderr that nobody reads: its pipe is closed at once.
+func launchDeaf(args ...string) (*process, error) {
+	p := newProcess(nil, args...)
+	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
+	}
+	defer w.Close()
+	r.Close()
+	p.cmd.Stderr = w
+	return p, p.start()
+}
+
+func newProcess(env []string, args ...string) *process {
+	p := &process{cmd: exec.Command(binary, args...), ready: make(chan struct{}), ended: make(chan struct{})}
+	p.cmd.Env = append(cleanEnvironment(), env...)
+	p.cmd.Dir = filepath.Dir(binary) // where a hub that is given no -dir makes one
+	p.cmd.SysProcAttr = endWithParent()
+	return p
+}
+
+func (p *process) start() error {
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return err
 	}
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	p.stdin = stdin
 	go p.follow(stdout)
-	return p, nil
+	return nil
 }
 
 // cleanEnvironment is this process's environment without what would set the hub's flags.

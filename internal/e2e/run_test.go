@@ -322,9 +322,10 @@ func TestAFailedRunTellsOfAllItsInput(t *testing.T) {
 // TestRealReadings runs on a year's real readings, which are no part of the project.
 func TestRealReadings(t *testing.T) {
 	t.Parallel()
-	const file = root + "/../shared/data/nerrs_2013.csv"
-	_, err := os.Stat(file)
-	require(t, err == nil, "readings of shared/data")
+	file, _ := filepath.Abs(root + "/../shared/data/nerrs_2013.csv")
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("the readings are not part of the project: ", err)
+	}
 	h := start(t, "-ephemeral", "-readings", file)
 	rec := h.post(runPath, nil).want(200).json()
 	if got := fmt.Sprint(rec["screening"].(object)["rows"], rec["screening"].(object)["rejected"]); got != "43414 map[malformed:0 out_of_order:0 saturated:1061]" {

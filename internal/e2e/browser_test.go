@@ -1,6 +1,6 @@
 // The page in a real browser, from the first click to a hub that is gone.
 
-package main
+package e2e
 
 import (
 	"encoding/json"
@@ -14,9 +14,9 @@ import (
 )
 
 // startPage opens a section of the page of a hub of its own.
-func startPage(t *testing.T, b *browser, section string, flags ...string) *process {
+func startPage(t *testing.T, b *browser, section string, flags ...string) *hub {
 	t.Helper()
-	p := startProcess(t, append([]string{"-ephemeral", "-log", "off"}, flags...)...)
+	p := start(t, append([]string{"-ephemeral"}, flags...)...)
 	b.open(p.base + "/#" + section)
 	b.wait(`document.querySelector('#pulse').dataset.state === 'here'`)
 	return p
@@ -113,14 +113,14 @@ func TestPageSaysThatTheHubIsGoneAndGoesOnWhenItIsBack(t *testing.T) {
 	b := newBrowser(t, 1440, 900, "light")
 	p := startPage(t, b, "accounts")
 
-	p.stop()
+	p.process.stop(t)
 	b.click("[data-key=demo-demo]")
 	b.wait(`document.querySelector('#gone').innerText.includes('no longer answers')`)
 	if got := b.text("#account .note"); !strings.Contains(got, "no answer") {
 		t.Errorf("the card says %q", got)
 	}
 	address, _ := url.Parse(p.base)
-	startProcess(t, "-ephemeral", "-log", "off", "-addr", address.Host)
+	start(t, "-ephemeral", "-addr", address.Host)
 	b.wait(`document.querySelector('#gone').innerText === '' && document.querySelector('#pulse').dataset.state === 'here'`)
 	b.click("[data-key=demo-demo]")
 	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
@@ -217,7 +217,7 @@ func TestPageWantsATokenWhereFilesAreProtected(t *testing.T) {
 func TestPageTurnsTheLab(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, 1440, 1000, "dark")
-	p := startProcess(t, "-ephemeral", "-log", "off", "-lab")
+	p := start(t, "-ephemeral", "-lab")
 	base := p.base + "/ns/of-this-test"
 	b.open(base + "/#accounts")
 	b.click("[data-key=demo-demo]")
@@ -253,7 +253,7 @@ func TestPageTurnsTheLab(t *testing.T) {
 // axe is axe-core, which .ci/run puts where web/test/package.json says.
 func axe(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join("web", "test", "node_modules", "axe-core", "axe.min.js")
+	path := filepath.Join(root, "web", "test", "node_modules", "axe-core", "axe.min.js")
 	source, err := os.ReadFile(path)
 	if err != nil {
 		unavailable(t, "axe-core is not installed (npm ci --prefix web/test)")

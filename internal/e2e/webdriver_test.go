@@ -1,6 +1,6 @@
 // A client of the WebDriver protocol (W3C WebDriver), as much of it as the tests of the page need.
 
-package main
+package e2e
 
 import (
 	"bufio"

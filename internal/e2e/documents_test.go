@@ -1,4 +1,6 @@
-package main
+// Every command of the documents, run as a reader would.
+
+package e2e
 
 import (
 	"bufio"
@@ -27,13 +29,13 @@ func TestDocuments(t *testing.T) {
 	if os.Getenv("CI") == "" && os.Getenv("AUTHHUB_README") == "" {
 		t.Skip("needs port 8080; set AUTHHUB_README=1 to run it")
 	}
-	pages, err := filepath.Glob("docs/*.md")
+	pages, err := filepath.Glob(root + "/docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	copied := cleanCopy(t)
-	for _, page := range append([]string{"README.md"}, pages...) {
-		t.Run(page, func(t *testing.T) {
+	for _, page := range append([]string{root + "/README.md"}, pages...) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
 			r := &reader{t: t, dir: copied}
 			r.shell = r.start("bash")
 			defer r.stopHub()
@@ -72,13 +74,15 @@ func (b block) matches(got string) bool {
 // cleanCopy returns a folder with the project's files as git has them in the working tree.
 func cleanCopy(t *testing.T) string {
 	t.Helper()
-	list, err := exec.Command("git", "ls-files", "-z").Output()
+	list := exec.Command("git", "ls-files", "-z")
+	list.Dir = root
+	names, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name := range strings.SplitSeq(strings.Trim(string(list), "\x00"), "\x00") {
-		data, err := os.ReadFile(name)
+	for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +90,7 @@ func cleanCopy(t *testing.T) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		info, _ := os.Stat(name)
+		info, _ := os.Stat(filepath.Join(root, name))
 		if err := os.WriteFile(path, data, info.Mode()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,124 @@
+// Loads and floods: more of everything than a hub takes. Who is refused is told why.
+
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Each of many namespaces lives through the same story at once; any trace of another one fails it.
+func TestManyNamespacesUnderLoad(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	for i := range 200 {
+		h := newHub(t)
+		all.Go(func() { liveAlone(h, i) })
+	}
+	all.Wait()
+}
+
+// liveAlone fails the test if the namespace of s holds anything but what it puts there itself.
+func liveAlone(s *hub, i int) {
+	name := fmt.Sprint("user-of-", i)
+	s.post(registerPath, object{"username": name, "password": "a password"}).want(201)
+	pair := s.login("demo")
+	s.do("PUT", "/lab/clock", object{"advance": fmt.Sprintf("%dm", i+1)}).want(200)
+	if i%2 == 0 {
+		s.fault(object{"operation": "me", "status": 500 + i%90})
+		s.me(pair.access).want(500+i%90, "injected")
+	}
+	refreshed := s.refresh(pair.refresh).want(200).pair()
+	s.me(refreshed.access).want(200)
+	if i%3 == 0 {
+		s.refresh(pair.refresh).want(401, "token_reused")
+	}
+
+	state := s.get("/lab").want(200).json()
+	counts := state["counts"].(object)
+	sessions, requests := 2, 4
+	if i%3 == 0 {
+		sessions, requests = sessions-1, requests+1
+	}
+	if i%2 == 0 {
+		requests++
+	}
+	if want := (object{"users": 4.0, "sessions": float64(sessions), "requests": float64(requests), "faults": float64((i + 1) % 2)}); !maps.Equal(counts, want) {
+		s.t.Errorf("namespace %d counts %v, want %v", i, counts, want)
+	}
+	if got := state["time"].(object)["offset_ms"]; got != float64((i+1)*60_000) {
+		s.t.Errorf("namespace %d is %v ms off", i, got)
+	}
+}
+
+// TestSessionFlood: one user's logins hold a bounded number of sessions, the oldest make room.
+func TestSessionFlood(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	oldest, second, admin := h.login("demo"), h.login("demo"), h.login("admin")
+	for range 1_000 - 2 {
+		h.login("demo")
+	}
+	h.me(oldest.access).want(200)
+	h.login("demo")
+	h.me(oldest.access).want(401, "token_revoked")
+	h.refresh(oldest.refresh).want(401, "token_revoked")
+	h.me(second.access).want(200)
+	h.me(admin.access).want(200)
+	if n := len(h.sessions()); n != 1_000+1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// TestUploadFlood: bodies that wait on the disk have a number that they don't exceed.
+func TestUploadFlood(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := start(t, "-dir", dir)
+	half := len(fourReadings) / 2
+	var uploads []*bufio.ReadWriter
+	for range 32 {
+		c := h.dial(t)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", runPath, len(fourReadings))
+		upload := bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c))
+		if line, err := upload.ReadString('\n'); !strings.Contains(line, "100") { // the hub has begun to read
+			t.Fatal(line, err)
+		}
+		upload.ReadString('\n')
+		upload.WriteString(fourReadings[:half])
+		upload.Flush()
+		uploads = append(uploads, upload)
+	}
+	h.upload(fourReadings).want(503, "busy")
+	h.post(runPath, nil).want(200) // without a body there is room
+	for _, upload := range uploads {
+		upload.WriteString(fourReadings[half:])
+		upload.Flush()
+		resp, err := http.ReadResponse(upload.Reader, nil)
+		if err != nil || resp.StatusCode != 200 {
+			t.Errorf("an upload that was let in: %v, %v", resp, err)
+		}
+	}
+	h.upload(fourReadings).want(200)
+	if names := mustList(t, filepath.Join(dir, "phase2")); len(names) != 3 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// TestQueriesThatCannotBeRead are refused, not read as far as they go.
+func TestQueriesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	demo := h.login("demo")
+	for _, query := range []string{"?low=7;high=8", "?low=%zz", "?all=true;x", "?all=%"} {
+		h.post(runPath+query, nil).want(422, "invalid_field")
+		h.post(logoutPath+query, nil, bearer(demo.access)...).want(422, "invalid_field")
+	}
+	h.me(demo.access).want(200)
+}
