@@ -1,0 +1,119 @@
+// The folder of a hub under hard conditions: a full disk, a clock that was ahead, a folder that somebody removes.
+
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestFullDisk fills a small disk for real: uploads and runs are 507 and leave the old files and no others, the
+// journal fails as it should, and with room again nothing that was acknowledged is missing.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, users := t.TempDir(), writeUsers(t, 0)
+	require(t, mountSmall(disk, 512<<10) == nil, "right to mount a small disk")
+	defer unmount(disk)
+	dir := filepath.Join(disk, "state")
+	h := start(t, "-dir", dir, "-users", users)
+	defer h.process.kill() // before the disk goes
+	h.mayFail = true
+	h.upload(fourReadings).want(200)
+	before := h.get(listingPath + "/impact").want(200)
+	untouched := func() {
+		t.Helper()
+		if after := h.get(listingPath + "/impact").want(200); string(after.body) != string(before.body) {
+			t.Error("another file")
+		}
+		if names := mustList(t, filepath.Join(dir, "phase2")); len(names) != len(fileNames) {
+			t.Errorf("left behind: %v", names)
+		}
+	}
+	demo := h.login("demo")
+
+	h.upload(fourReadings+strings.Repeat("x\n", 1<<20)).want(507, "disk_full") // no room for the body
+	untouched()
+	h.refresh(demo.refresh).want(200) // the room is there again
+
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler)
+	h.post(runPath, nil).want(507, "disk_full") // no room for the files
+	untouched()
+	full := false
+	for range 500 {
+		if a := h.post(loginPath, right("demo")); a.status != 200 {
+			if detail := a.want(507, "disk_full").str("detail"); strings.ContainsAny(detail, "\r\n") {
+				t.Errorf("detail %q", detail)
+			}
+			full = true
+			break
+		}
+	}
+	if !full {
+		t.Fatal("the journal never ran out of room")
+	}
+	h.post(loginPath, right("demo")).want(503, "store_unavailable")
+	h.get("/healthz").want(503)
+	h.me(demo.access).want(200)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	h.post(loginPath, right("demo")).want(503, "store_unavailable")
+	h.post(runPath, nil).want(200) // runs need no restart
+	h.process.stop(t)
+
+	h = start(t, "-dir", dir, "-users", users)
+	defer h.process.kill()
+	h.me(demo.access).want(200)
+	h.refresh(demo.refresh).want(401, "token_reused")
+	h.login("demo")
+	h.get("/healthz").want(200)
+}
+
+// fill writes until nothing more goes in.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for part := make([]byte, 4<<10); err == nil; {
+		_, err = f.Write(part)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+// TestClockSteppedBack: what a restart finds does not depend on which expired sessions were forgotten on the way,
+// even where the clock was ahead for a while.
+func TestClockSteppedBack(t *testing.T) {
+	t.Parallel()
+	flags := []string{"-dir", t.TempDir(), "-users", writeUsers(t, 0), "-lab", "-refresh-ttl", "1h", "-access-ttl", "1h"}
+	h := start(t, flags...)
+	var pairs []pair
+	for range 100 {
+		pairs = append(pairs, h.login("demo"))
+	}
+	h.advance(24 * time.Hour)
+	h.login("admin") // which lets a few of the others be forgotten
+	h.advance(-24 * time.Hour)
+	var kept []pair
+	for _, p := range pairs {
+		if a := h.refresh(p.refresh); a.status == 200 {
+			kept = append(kept, a.pair())
+		}
+	}
+	h.process.kill()
+
+	h = start(t, flags...)
+	for _, p := range kept {
+		h.me(p.access).want(200)
+	}
+}
