@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"io"
 	"net"
@@ -109,12 +110,7 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.U
 		return nil, err
 	}
 
-	var c *passwd.Credential
-	u := h.store.UserNamed(login)
-	if u != nil {
-		c = &u.Credential
-	}
-	right, err := h.hasher.Verify(r.Context(), c, password)
+	u, right, err := h.verify(r.Context(), login, password)
 	h.throttle.End(attempt, right, err, h.now())
 
 	switch {
@@ -126,6 +122,21 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.U
 		return nil, account.ErrDisabled
 	}
 	return u, nil
+}
+
+// verify reports whether password is right for the user of that name, after the same work whether there is one or not. An
+// error says that it is not known: that is no wrong password.
+func (h *Hub) verify(ctx context.Context, login, password string) (*account.User, bool, error) {
+	u, err := h.store.UserNamed(ctx, login)
+	if err != nil {
+		return nil, false, err
+	}
+	var c *passwd.Credential
+	if u != nil {
+		c = &u.Credential
+	}
+	right, err := h.hasher.Verify(ctx, c, password)
+	return u, right, err
 }
 
 func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {
@@ -153,7 +164,7 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	s, u, err := h.store.Rotate(r.Context(), c.Session, c.Generation, now, h.reuse())
+	s, u, err := h.store.Rotate(r.Context(), refOf(&c), c.Generation, now, h.reuse())
 	if err != nil {
 		return err
 	}
@@ -200,7 +211,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.store.EndSession(r.Context(), c.Session, all); err != nil {
+	if err := h.store.EndSession(r.Context(), refOf(&c), all); err != nil {
 		return err
 	}
 
@@ -221,7 +232,7 @@ func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, err
 	if err := c.Check(jwt.Access, h.now()); err != nil {
 		return account.Session{}, nil, err
 	}
-	s, u, err := h.store.Live(c.Session)
+	s, u, err := h.store.Live(r.Context(), refOf(&c))
 	switch {
 	case err != nil:
 		return account.Session{}, nil, err
@@ -231,6 +242,11 @@ func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, err
 		return account.Session{}, nil, jwt.ErrExpired
 	}
 	return s, u, nil
+}
+
+// refOf returns which session a token is of.
+func refOf(c *jwt.Claims) account.SessionRef {
+	return account.SessionRef{User: c.Subject, Session: c.Session}
 }
 
 // newSession returns a session of u that begins now.

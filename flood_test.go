@@ -22,11 +22,11 @@ func TestUserLimit(t *testing.T) {
 	longest := strings.Repeat("n", 58) // with six digits the longest user name there is
 	var users []account.UserRecord
 	var sessions []account.Session
-	for i := h.store.CountUsers(); i < maxUsers; i++ {
+	for i := h.embedded().CountUsers(); i < maxUsers; i++ {
 		u := account.UserRecord{ID: fmt.Sprintf("%022d", i), Username: fmt.Sprintf("%s%06d", longest, i), Role: "user", Hash: hash}
 		users, sessions = append(users, u), append(sessions, account.Session{ID: u.ID, User: u.ID, RefreshTTL: 1 << 50})
 	}
-	if err := h.store.ReplaceAll(t.Context(), users, sessions); err != nil {
+	if err := h.embedded().ReplaceAll(t.Context(), users, sessions); err != nil {
 		t.Fatal(err)
 	}
 	users, sessions = nil, nil

@@ -42,7 +42,7 @@ func (h *testHub) mustStand(t *testing.T, r *http.Request) *answer {
 // clear keeps a long fuzzing run from meeting the limits that other tests are about.
 func (h *testHub) clear(t *testing.T) {
 	h.throttle = passwd.NewThrottle()
-	if h.store.LiveRecords() > 1_000 {
+	if h.embedded().LiveRecords() > 1_000 {
 		var err error
 		if h.store, err = account.NewMemory(mustSeeds(t)); err != nil {
 			t.Fatal(err)

@@ -74,11 +74,11 @@ func growUsers(b *testing.B, n int) {
 func growSessions(b *testing.B, n int) {
 	before := liveMB()
 	h := newTestHub(b)
-	ids := fillSessions(b, h.store, n, h.now())
+	refs := fillSessions(b, h.embedded(), n, h.now())
 	held := liveMB() - before
 	handler, r := benchEdge(h), newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
 	for b.Loop() {
-		s, u, err := h.store.Live(ids[rand.IntN(n)])
+		s, u, err := h.store.Live(b.Context(), refs[rand.IntN(n)])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -87,23 +87,23 @@ func growSessions(b *testing.B, n int) {
 	b.ReportMetric(held, "MB")
 }
 
-// fillSessions starts n sessions and returns their ids.
-func fillSessions(b *testing.B, s *account.Embedded, n int, now time.Time) []string {
+// fillSessions starts n sessions and returns what finds them.
+func fillSessions(b *testing.B, s *account.Embedded, n int, now time.Time) []account.SessionRef {
 	hash := "$pbkdf2-sha256$i=1$" + strings.Repeat("A", 22) + "$" + strings.Repeat("A", 43)
 	var users []account.UserRecord
-	ids, sessions := make([]string, n), make([]account.Session, n)
-	for i := range ids {
+	refs, sessions := make([]account.SessionRef, n), make([]account.Session, n)
+	for i := range refs {
 		name := fmt.Sprintf("user-%06d", i/1_000)
 		if i%1_000 == 0 {
 			users = append(users, account.UserRecord{ID: name, Username: name, Role: "user", Hash: hash})
 		}
-		ids[i] = fmt.Sprintf("%022d", i)
-		sessions[i] = account.Session{ID: ids[i], User: name, Created: now.UnixMilli(), AccessTTL: 900_000, RefreshTTL: 604_800_000, Issued: now.UnixMilli()}
+		sessions[i] = account.Session{ID: fmt.Sprintf("%022d", i), User: name, Created: now.UnixMilli(), AccessTTL: 900_000, RefreshTTL: 604_800_000, Issued: now.UnixMilli()}
+		refs[i] = sessions[i].Ref()
 	}
 	if err := s.ReplaceAll(b.Context(), users, sessions); err != nil {
 		b.Fatal(err)
 	}
-	return ids
+	return refs
 }
 
 // growJournal measures a start with a journal of n live sessions.
@@ -143,16 +143,16 @@ func growJournal(b *testing.B, n int) {
 func growClients(b *testing.B, n int) {
 	h := newTestHub(b, "-dir", filepath.Join(b.TempDir(), "hub"))
 	handler := benchEdge(h)
-	ids := fillSessions(b, h.store, n, h.now())
+	refs := fillSessions(b, h.embedded(), n, h.now())
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	var clients sync.WaitGroup
 	b.ResetTimer()
-	for _, id := range ids {
+	for _, ref := range refs {
 		clients.Go(func() {
 			r := newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
 			for left.Add(-1) >= 0 {
-				s, u, _ := h.store.Live(id)
+				s, u, _ := h.store.Live(b.Context(), ref)
 				r.send(handler, http.StatusOK, refreshOrder(h, &s, u))
 			}
 		})

@@ -28,7 +28,7 @@ type Hub struct {
 	settings   *settings
 	operations *route.Table[*Hub]
 	hasher     *passwd.Hasher
-	store      *account.Embedded
+	store      account.Store
 	signer     *jwt.Signer
 	secret     []byte // what the signer's keys are derived from
 	throttle   *passwd.Throttle
@@ -41,6 +41,9 @@ type Hub struct {
 	rand       io.Reader
 	log        *slog.Logger
 }
+
+// embedded returns the store of a hub that has a lab: -lab is refused with any other.
+func (h *Hub) embedded() *account.Embedded { return h.store.(*account.Embedded) }
 
 // settings is what the operator chose, the same for every hub of the process.
 type settings struct {
@@ -167,7 +170,7 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
-	if err := h.store.Ready(); err != nil {
+	if err := h.store.Ready(r.Context()); err != nil {
 		return err
 	}
 	return reply.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})

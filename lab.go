@@ -68,7 +68,7 @@ func newLab(ctx context.Context, hub *Hub) *lab {
 	l := &lab{
 		ctx:      ctx,
 		secret:   hub.secret,
-		seeds:    hub.store.Seeds(),
+		seeds:    hub.embedded().Seeds(),
 		identity: maphash.MakeSeed(),
 		names:    make(map[string]string),
 		spaces:   make(map[string]*bench),

@@ -194,8 +194,8 @@ func (b *bench) readFilter(in *question) filter {
 	if in.has("operation") {
 		f.Operation = in.oneOf("operation", operationNames...)
 	}
-	store := b.hub.Load().store
-	if u := store.UserByID(f.User); u != nil && store.UserNamed(f.User) == nil {
+	store := b.hub.Load().embedded()
+	if u := store.UserByID(f.User); u != nil && store.UserByLogin(f.User) == nil {
 		f.User = u.Username
 	}
 	return f

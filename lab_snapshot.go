@@ -73,7 +73,7 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	} else {
 		s.Time.OffsetMS = setting.offset.Milliseconds()
 	}
-	s.Users, s.Sessions = h.store.Contents()
+	s.Users, s.Sessions = h.embedded().Contents()
 	var err error
 	if s.Files, err = h.output.snapshot(); err != nil {
 		return err

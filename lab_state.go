@@ -65,7 +65,7 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 	h := b.hub.Load()
 	faults := b.faults.list()
-	counts := map[string]int{"users": h.store.CountUsers(), "sessions": len(b.liveSessions()),
+	counts := map[string]int{"users": h.embedded().CountUsers(), "sessions": len(b.liveSessions()),
 		"requests": b.requests.count(), "faults": len(faults)}
 	if b == b.lab.root {
 		counts["namespaces"] = b.lab.countNamespaces()
@@ -96,7 +96,7 @@ func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
 }
 
 // replace puts a state in the place of the one there is, under b.changing. Requests under way are given up with
-// account.ErrReplaced: they change nothing from now on (store.appendAndApply), and are in no record.
+// account.ErrReplaced: they change nothing from now on (account.Embedded), and are in no record.
 func (b *bench) replace(ctx context.Context, s *state) error {
 	b.arrivals.Lock()
 	defer b.arrivals.Unlock()
@@ -112,7 +112,7 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	}
 	b.clock.set(s.clock)
 	b.policy.Store(&s.policy)
-	if err := old.store.ReplaceAll(ctx, s.users, s.sessions); err != nil {
+	if err := old.embedded().ReplaceAll(ctx, s.users, s.sessions); err != nil {
 		return err
 	}
 	b.requests.reset()
@@ -154,7 +154,7 @@ func (h *Hub) viewSession(s *account.Session) sessionView {
 	v := sessionView{ID: s.ID, Created: formatTime(time.UnixMilli(s.Created)), Generation: s.Generation,
 		Access: token(s.AccessTTL, s.AccessFrom), Refresh: token(s.RefreshTTL, s.RefreshFrom)}
 	v.Expiry = max(v.Access.Expiry, v.Refresh.Expiry) // in one form, so that the later one is the greater
-	if u := h.store.UserByID(s.User); u != nil {
+	if u := h.embedded().UserByID(s.User); u != nil {
 		v.User = u.Username
 	}
 	return v
@@ -163,7 +163,7 @@ func (h *Hub) viewSession(s *account.Session) sessionView {
 // liveSessions returns the sessions that are not over, oldest first.
 func (b *bench) liveSessions() []sessionView {
 	h := b.hub.Load()
-	_, sessions := h.store.Contents()
+	_, sessions := h.embedded().Contents()
 	now := h.now().UnixMilli()
 	views := []sessionView{}
 	for _, s := range sessions {
@@ -192,7 +192,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	h := b.hub.Load()
-	s, err := h.store.Expire(r.Context(), r.PathValue("sid"), k)
+	s, err := h.embedded().Expire(r.Context(), r.PathValue("sid"), k)
 	if errors.Is(err, account.ErrRevoked) {
 		return noSession()
 	}
@@ -208,11 +208,12 @@ func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	store, id := b.hub.Load().store, r.PathValue("sid")
-	if s, _ := store.Look(id, ""); s.ID == "" {
+	store, id := b.hub.Load().embedded(), r.PathValue("sid")
+	s, _ := store.Look(id, "")
+	if s.ID == "" {
 		return noSession()
 	}
-	if err := store.EndSession(r.Context(), id, false); err != nil {
+	if err := store.EndSession(r.Context(), s.Ref(), false); err != nil {
 		return err
 	}
 

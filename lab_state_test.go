@@ -67,7 +67,7 @@ func TestSessionsAreSweptByTheClock(t *testing.T) {
 		t.Errorf("%d sessions live", len(got))
 	}
 	h.login("demo")
-	if _, sessions := h.store.Contents(); len(sessions) != 1 {
+	if _, sessions := h.embedded().Contents(); len(sessions) != 1 {
 		t.Errorf("the store holds %d sessions", len(sessions))
 	}
 }
@@ -137,7 +137,7 @@ func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 		r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
 		hub, served, _, leave := b.arrive(r, &seenRequest{operation: "login"}, "")
 		h.post("/lab/reset", nil).want(204)
-		owner := hub.store.UserNamed("demo")
+		owner := hub.embedded().UserByLogin("demo")
 		err := hub.store.StartSession(served.Context(), hub.newSession(owner, hub.now(), time.Minute, time.Minute))
 		leave()
 		if !errors.Is(err, account.ErrReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {

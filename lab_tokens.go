@@ -67,7 +67,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if defect == "revoked" {
-		if err := h.store.EndSession(r.Context(), s.ID, false); err != nil {
+		if err := h.store.EndSession(r.Context(), s.Ref(), false); err != nil {
 			return err
 		}
 	}
@@ -94,10 +94,10 @@ func theOther(k jwt.Kind) jwt.Kind {
 // userOf returns the user whom a body names, by name or id.
 func (h *Hub) userOf(in *question) *account.User {
 	given := in.Text("user")
-	if u := h.store.UserNamed(given); u != nil {
+	if u := h.embedded().UserByLogin(given); u != nil {
 		return u
 	}
-	u := h.store.UserByID(given)
+	u := h.embedded().UserByID(given)
 	if u == nil {
 		in.Fault("user", "must be the user name or the id of a user")
 	}

@@ -200,7 +200,7 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 		seen.token = &seenToken{State: "malformed"}
 		return
 	}
-	s, u := h.store.Look(c.Session, c.Subject)
+	s, u := h.embedded().Look(c.Session, c.Subject)
 	if u != nil {
 		seen.user = u.Username
 	}

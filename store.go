@@ -52,10 +52,17 @@ var sentinels = []struct {
 	{account.ErrEmailTaken, taken("email", "The e-mail address belongs to another account.")},
 	{account.ErrUserLimit, reply.Fail(507, "user_limit", "The hub holds as many users as it can.")},
 	{account.ErrDiskFull, reply.Fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
+	{account.ErrUnavailable, notAnswering("The store does not answer. Nothing was changed. Try again.")},
+	{account.ErrUnknown, notAnswering("The store did not answer in time. The change may have been made. Try again.")},
 	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
 	{passwd.ErrBusy, busy},
 	{errBusy, busy},
 	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
+}
+
+// notAnswering is the answer of a store that may come back by itself.
+func notAnswering(detail string) *reply.Error {
+	return reply.RetryAfter(503, "store_unavailable", detail, 2*time.Second)
 }
 
 // taken is the answer to a registration of what another account has.

@@ -1,4 +1,4 @@
-// Whether users and sessions from elsewhere keep the rules of the store.
+// check.go checks whether users and sessions from elsewhere keep the rules of the store.
 
 package account
 
@@ -22,18 +22,18 @@ func Check(seeds []*User, users []UserRecord, sessions []Session, fault func(pla
 	}
 	ids := make(map[string]bool, len(sessions))
 	of := make(map[string]int)
-	for i, one := range sessions {
-		of[one.User]++
-		if err := one.check(); err != nil {
+	for i, s := range sessions {
+		of[s.User]++
+		if err := s.check(); err != nil {
 			fault(fmt.Sprintf("sessions.%d", i), err.Error())
-		} else if probe.users[one.User] == nil || of[one.User] > maxSessionsPerUser || ids[one.ID] {
-			fault(fmt.Sprintf("sessions.%d", i), "must have an id of its own and be of a user of users or of the seeds, who has no more than the most sessions")
+		} else if probe.users[s.User] == nil || of[s.User] > maxSessionsPerUser || ids[s.ID] {
+			fault(fmt.Sprintf("sessions.%d", i), fmt.Sprintf("must have an id of its own and be of one of users or of the seeds, with at most %d sessions a user", maxSessionsPerUser))
 		}
-		ids[one.ID] = true
+		ids[s.ID] = true
 	}
 }
 
-// check holds a user against the rules of register and, if they are kept, adds it to probe.
+// check checks a user by the rules of register and, if it keeps them, adds it to probe.
 func (r *UserRecord) check(probe *Embedded) error {
 	u, err := r.user()
 	switch {
@@ -74,6 +74,3 @@ func isWordID(s string) bool { return isWord(s, 1, 64, "._@+-") }
 func inRange(ms int64) bool {
 	return ms >= 0 && ms < time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 }
-
-// MaxTTL is the longest lifetime of a token.
-const MaxTTL = 10 * 365 * 24 * time.Hour

@@ -1,12 +1,10 @@
-// The store: users and sessions, and the rules about them.
+// embedded.go owns the verbs of the embedded store: the rules, the order check, append, apply, wait.
 //
-// Every verb is check, append, apply, wait: under one mutex it checks the rules, appends an event to the journal
-// and applies the same event to the maps; then, the mutex released, it waits until the event is on disk.
-// apply is the only mutator, and replay goes through it too, so what a restart finds is what was acknowledged.
-// A change is seen by others from apply on; it is acknowledged, and so promised, only when it is synced. Once the
-// journal has failed nothing is changed any more (ErrFailed) and reads go on.
-//
-// The store knows no HTTP, no tokens and no clock; verbs take now and return copies.
+// A verb checks the rules, appends an event to the journal and applies the same event to the maps, all under one
+// mutex. Then it releases the mutex and waits until the last appended event is on disk: its own, or the one of
+// another verb that its answer may rest on. A change is seen by others from the moment it is applied; it is
+// acknowledged, and so promised, only when it is synced. Once the journal has failed nothing is changed any more
+// (ErrFailed) and reads go on.
 
 package account
 
@@ -15,8 +13,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,35 +23,16 @@ import (
 	"authhub/internal/jwt"
 )
 
-var (
-	ErrUsernameTaken = errors.New("user name taken")
-	ErrEmailTaken    = errors.New("e-mail address taken")
-	ErrUserLimit     = errors.New("too many users")
-	ErrNoUser        = errors.New("no such user")
-	ErrDisabled      = errors.New("account disabled")
-	ErrRevoked       = errors.New("session ended")
-	ErrReused        = errors.New("refresh token spent before")
-	ErrFailed        = errors.New("the store has failed")
-	ErrDiskFull      = errors.New("disk full")
-	ErrReplaced      = errors.New("state replaced") // the cause with which the lab cancels who came before it
-)
-
-const (
-	maxUsers           = 100_000
-	maxSessionsPerUser = 1_000
-	maxReused          = 10_000 // sessions ended by reuse that are remembered
-)
-
-// timeLayout is ISO 8601 in UTC with exactly three decimals.
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
-// Embedded keeps everything in memory and, unless it is ephemeral, in a journal.
+// Embedded is the store of one process: in memory and, unless it is ephemeral, in a journal.
 type Embedded struct {
 	journal *journal.Journal // nil: ephemeral
+	log     *slog.Logger     // of what replay finds
 
 	mu       sync.RWMutex
+	last     *journal.Commit  // of the event appended last; nil before the first
 	users    map[string]*User // by id
-	byLogin  map[string]*User // by user name and by e-mail address, in lower case: each means one account only
+	byLogin  map[string]*User // by folded user name and e-mail address
+	alike    map[string]*User // by name in lower case: users of an older journal whose folded name another user has
 	seeds    int              // how many users are not of the journal
 	sessions map[string]*Session
 	ofUser   map[string]*sessionList
@@ -66,6 +45,7 @@ func NewMemory(seeds []*User) (*Embedded, error) {
 	s := &Embedded{
 		users:    make(map[string]*User, len(seeds)),
 		byLogin:  make(map[string]*User, 2*len(seeds)),
+		alike:    make(map[string]*User),
 		sessions: make(map[string]*Session),
 		ofUser:   make(map[string]*sessionList),
 		reused:   make(map[string]int),
@@ -83,12 +63,14 @@ func NewMemory(seeds []*User) (*Embedded, error) {
 	return s, nil
 }
 
-// Open returns a store whose changes outlive the process in the journal at path.
+// Open returns a store with these users in it whose changes outlive the process in the journal at path. Errors:
+// *journal.DamageError, and those of the disk.
 func Open(d disk.Disk, path string, seeds []*User, log *slog.Logger) (*Embedded, error) {
 	s, err := NewMemory(seeds)
 	if err != nil {
 		return nil, err
 	}
+	s.log = log
 	s.journal, err = journal.Open(d, path, s, log)
 	if s.clash != nil {
 		return nil, s.clash // the journal is sound; the seeds don't go with it
@@ -105,74 +87,66 @@ func (s *Embedded) Close() error {
 }
 
 // Ready returns nil, or ErrFailed when the store takes no more changes.
-func (s *Embedded) Ready() error {
+func (s *Embedded) Ready(context.Context) error {
 	if s.journal != nil && s.journal.Failed() != nil {
 		return ErrFailed
 	}
 	return nil
 }
 
-// Register adds u and starts its first session. Errors: ErrUsernameTaken, ErrEmailTaken, ErrUserLimit,
-// ErrFailed, ErrDiskFull; after any of them neither user nor session exists.
+// Register adds u and starts its first session.
 func (s *Embedded) Register(ctx context.Context, u *User, first Session) error {
-	return s.change(ctx, func() (event, error) {
+	return s.commit(ctx, func() (event, error) {
 		if err := s.freeFor(u); err != nil {
 			return event{}, err
 		}
 		if len(s.users) >= maxUsers {
 			return event{}, ErrUserLimit
 		}
-		return event{User: u.stored(), Start: &first}, nil
+		return event{End: s.sweep(nil, first.Created), User: u.stored(), Start: &first}, nil
 	})
 }
 
-// StartSession adds a session; if its user has the most that one may have, the oldest ends for it.
-// Errors: ErrNoUser, ErrFailed, ErrDiskFull.
+// StartSession adds a session.
 func (s *Embedded) StartSession(ctx context.Context, started Session) error {
-	return s.change(ctx, func() (event, error) {
+	return s.commit(ctx, func() (event, error) {
 		if s.users[started.User] == nil {
 			return event{}, ErrNoUser
 		}
-		s.dropExpired(started.User, started.Created)
-		r := event{Start: &started}
-		if of := s.ofUser[started.User]; of != nil && len(of.oldestFirst) >= maxSessionsPerUser {
-			r.End = []string{of.oldestFirst[0].ID}
-		}
-		return r, nil
+		end := s.makeRoom(started.User, started.Created)
+		return event{End: s.sweep(end, started.Created), Start: &started}, nil
 	})
 }
 
-// Rotate spends the refresh token of generation gen and returns the session with its next pair current.
-// A token spent before ends the session, unless policy lets it pass: ErrReused, once that is on disk. The same token
-// and the other spent ones of that session are ErrReused from then on, as long as the session is remembered.
-// Errors besides: ErrRevoked, jwt.ErrExpired, ErrDisabled, ErrFailed, ErrDiskFull.
-func (s *Embedded) Rotate(ctx context.Context, id string, gen int, now time.Time, policy ReusePolicy) (Session, *User, error) {
+// Rotate spends the refresh token of a generation.
+func (s *Embedded) Rotate(ctx context.Context, ref SessionRef, generation int, now time.Time, policy ReusePolicy) (Session, *User, error) {
 	var next Session
 	var owner *User
 	var reused error
-	err := s.change(ctx, func() (event, error) {
-		current := s.sessions[id]
+	err := s.commit(ctx, func() (event, error) {
+		current := s.find(ref)
 		switch {
-		case current == nil && gen < s.reused[id]:
+		case current == nil && generation < s.reused[ref.Session]:
 			return event{}, ErrReused
-		case current == nil || gen > current.Generation:
+		case current == nil || generation > current.Generation:
 			return event{}, ErrRevoked
-		case gen < current.RefreshFrom:
+		case generation < current.RefreshFrom:
 			return event{}, jwt.ErrExpired
-		case gen < current.Generation && !policy.forgives(current, gen, now):
+		case generation < current.Generation && !policy.forgives(current, generation, now):
 			reused = ErrReused
-			return event{End: []string{id}, Reused: current.Generation}, nil
+			return event{End: []string{current.ID}, Reused: current.Generation}, nil
 		}
 		owner = s.users[current.User]
 		if owner.Disabled {
 			return event{}, ErrDisabled
 		}
 		next = *current
-		if gen == current.Generation || policy.Allow {
-			next.Generation++
-			next.Issued = now.UnixMilli()
-		} // else the same pair again: written once more, so that it is on disk before it is answered
-		return event{Rotate: &rotation{id, next.Generation, next.Issued}}, nil
+		if generation < current.Generation && !policy.Allow {
+			return event{}, nil // the same pair again
+		}
+		next.Generation++
+		next.Issued = now.UnixMilli()
+		return event{Rotate: &rotation{current.ID, next.Generation, next.Issued}}, nil
 	})
 	if err == nil {
 		err = reused
@@ -180,30 +154,29 @@ func (s *Embedded) Rotate(ctx context.Context, id string, gen int, now time.Time
 	return next, owner, err
 }
 
-// EndSession ends the session, or all of its user's with it. One that has ended already is no error, and then
-// nothing else ends either: its token has no say any more. Errors: ErrFailed, ErrDiskFull.
-func (s *Embedded) EndSession(ctx context.Context, id string, all bool) error {
-	return s.change(ctx, func() (event, error) {
-		ended := s.sessions[id]
+// EndSession ends a session, or all of its user's.
+func (s *Embedded) EndSession(ctx context.Context, ref SessionRef, all bool) error {
+	return s.commit(ctx, func() (event, error) {
+		ended := s.find(ref)
 		if ended == nil {
 			return event{}, nil
 		}
 		if !all {
-			return event{End: []string{id}}, nil
+			return event{End: []string{ended.ID}}, nil
 		}
-		var r event
-		for _, one := range s.ofUser[ended.User].oldestFirst {
-			r.End = append(r.End, one.ID)
+		var e event
+		for _, session := range s.ofUser[ended.User].oldestFirst {
+			e.End = append(e.End, session.ID)
 		}
-		return r, nil
+		return e, nil
 	})
 }
 
-// Live returns the user and a copy of the session, or ErrRevoked, ErrDisabled.
-func (s *Embedded) Live(id string) (Session, *User, error) {
+// Live returns the user and a copy of the session.
+func (s *Embedded) Live(_ context.Context, ref SessionRef) (Session, *User, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	current := s.sessions[id]
+	current := s.find(ref)
 	if current == nil {
 		return Session{}, nil, ErrRevoked
 	}
@@ -214,186 +187,86 @@ func (s *Embedded) Live(id string) (Session, *User, error) {
 	return *current, owner, nil
 }
 
-// UserNamed returns the user of that name or e-mail address, or nil.
-func (s *Embedded) UserNamed(login string) *User {
+// UserNamed returns the user of that name or e-mail address, or nil. It returns no error.
+func (s *Embedded) UserNamed(_ context.Context, login string) (*User, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	return s.named(login), nil
+}
+
+func (s *Embedded) named(login string) *User {
+	if len(s.alike) > 0 {
+		if u := s.alike[strings.ToLower(login)]; u != nil {
+			return u
+		}
+	}
 	return s.byLogin[Fold(login)]
 }
 
-// change runs one verb: decide checks the rules under the mutex and says what is to happen.
-func (s *Embedded) change(ctx context.Context, decide func() (event, error)) error {
-	written, err := s.appendAndApply(ctx, decide)
-	if err != nil {
-		return err
-	}
-	return settled(ctx, written)
-}
-
-// settled waits until what was written is on disk; nil stands for nothing to wait for.
-func settled(ctx context.Context, written *journal.Commit) error {
-	if written == nil {
+// find returns the session of that user and id, or nil.
+func (s *Embedded) find(ref SessionRef) *Session {
+	found := s.sessions[ref.Session]
+	if found == nil || found.User != ref.User {
 		return nil
 	}
-	err := written.Wait(ctx)
-	if disk.IsFull(err) {
-		return errors.Join(ErrDiskFull, err)
+	return found
+}
+
+// commit runs one verb: decide checks the rules under the mutex and says what is to happen. The answer waits for the
+// last event, whether it is this verb's or another's: the decision may rest on it. Errors: those of decide,
+// ErrFailed, ErrDiskFull, ErrReplaced, and ctx.Err() if ctx ends while the event is being written.
+func (s *Embedded) commit(ctx context.Context, decide func() (event, error)) error {
+	if err := s.Ready(ctx); err != nil {
+		return err
 	}
-	if errors.Is(err, journal.ErrFailed) {
-		return errors.Join(ErrFailed, err)
+	last, err := s.decideAndAppend(ctx, decide)
+	if last != nil {
+		if failed := storeError(last.Wait(ctx)); failed != nil {
+			return failed
+		}
 	}
 	return err
 }
 
-// appendAndApply returns what to wait for; nil when there is nothing to wait for. ErrReplaced if that is why ctx ended.
-func (s *Embedded) appendAndApply(ctx context.Context, decide func() (event, error)) (*journal.Commit, error) {
-	if err := s.Ready(); err != nil {
-		return nil, err
-	}
+// decideAndAppend returns what to wait for.
+func (s *Embedded) decideAndAppend(ctx context.Context, decide func() (event, error)) (*journal.Commit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	err := s.commitLocked(ctx, decide)
+	return s.last, err
+}
+
+func (s *Embedded) commitLocked(ctx context.Context, decide func() (event, error)) error {
 	if err := context.Cause(ctx); errors.Is(err, ErrReplaced) {
-		return nil, err
-	}
-	r, err := decide()
-	if err != nil || r.empty() {
-		return nil, err
-	}
-	return s.appendAndApplyOne(&r)
-}
-
-// appendAndApplyOne is the step that every change takes, under the mutex.
-func (s *Embedded) appendAndApplyOne(r *event) (*journal.Commit, error) {
-	var written *journal.Commit
-	if s.journal != nil {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return nil, err
-		}
-		written = s.journal.Append(line)
-	}
-	s.applyRecord(r)
-	if r.Start != nil { // not in replay: had the clock been ahead then, sessions that were refreshed since would be lost
-		s.sweep(r.Start.Created)
-	}
-	return written, nil
-}
-
-// Replay is replay: it reads one line of the journal and applies it.
-func (s *Embedded) Replay(line []byte) error {
-	r, err := parseEvent(line)
-	if err != nil {
 		return err
 	}
-	if r.User != nil {
-		u, err := r.User.user()
+	e, err := decide()
+	if err != nil || e.empty() {
+		return err
+	}
+	return s.appendLocked(&e)
+}
+
+// appendLocked is the step that every change takes.
+func (s *Embedded) appendLocked(e *event) error {
+	if s.journal != nil {
+		line, err := json.Marshal(e)
 		if err != nil {
 			return err
 		}
-		if err := s.freeFor(u); err != nil {
-			s.clash = fmt.Errorf("user %q has registered in this folder and can't be one of -users or a demo account as well: %w; take it out there", u.Username, err)
-			return s.clash
-		}
+		s.last = s.journal.Append(line)
 	}
-	s.applyRecord(&r)
+	s.applyLocked(e)
 	return nil
 }
 
-// applyRecord is the only mutator. What refers to a session or user that is not there is passed over: a seed that
-// was taken out of -users takes its sessions with it.
-func (s *Embedded) applyRecord(r *event) {
-	if r.Reset {
-		s.forgetAll()
-	}
-	for _, id := range r.End {
-		if ended := s.sessions[id]; ended != nil {
-			s.removeSession(ended)
-		}
-		if r.Reused > 0 {
-			s.rememberReused(id, r.Reused)
-		}
-	}
-	if r.User != nil {
-		if u, err := r.User.user(); err == nil {
-			s.addUser(u)
-		}
-	}
-	if r.Start != nil && s.users[r.Start.User] != nil {
-		started := *r.Start
-		s.addSession(&started)
-	}
-	if r.Rotate != nil {
-		if current := s.sessions[r.Rotate.Session]; current != nil {
-			current.Generation, current.Issued = r.Rotate.Generation, r.Rotate.Issued
-		}
-	}
-	if r.Expire != nil {
-		if current := s.sessions[r.Expire.Session]; current != nil {
-			current.AccessFrom, current.RefreshFrom = r.Expire.AccessFrom, r.Expire.RefreshFrom
-		}
-	}
-}
-
-// rememberReused keeps the latest of them: it forgets all when they are too many.
-func (s *Embedded) rememberReused(id string, generation int) {
-	if len(s.reused) == maxReused {
-		clear(s.reused)
-	}
-	s.reused[id] = generation
-}
-
-func (s *Embedded) addUser(u *User) {
-	u.Record()
-	s.users[u.ID] = u
-	s.byLogin[Fold(u.Username)] = u
-	if u.Email != "" {
-		s.byLogin[Fold(u.Email)] = u
-	}
-}
-
-// freeFor returns ErrUsernameTaken or ErrEmailTaken if another user has what u wants. A name that is another user's
-// e-mail address would shut its owner out, and the other way round, so both are of one kind.
-func (s *Embedded) freeFor(u *User) error {
-	holder := s.byLogin[Fold(u.Username)]
-	onlyEmail := u.Username == u.Email // then it is the address that is taken, unless somebody is called so
+// storeError turns an error of the journal into one of the store.
+func storeError(err error) error {
 	switch {
-	case holder != nil && (!onlyEmail || Fold(holder.Username) == Fold(u.Username)):
-		return ErrUsernameTaken
-	case u.Email != "" && s.byLogin[Fold(u.Email)] != nil:
-		return ErrEmailTaken
+	case disk.IsFull(err):
+		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+	case errors.Is(err, journal.ErrFailed):
+		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	return nil
-}
-
-// LiveRecords is how many lines a compacted journal would have.
-func (s *Embedded) LiveRecords() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.users) - s.seeds + len(s.sessions)
-}
-
-// Snapshot returns the lines of a compacted journal; take is called at the instant they describe.
-func (s *Embedded) Snapshot(take func()) iter.Seq[[]byte] {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	take()
-	records := make([]event, 0, len(s.users)-s.seeds+len(s.sessions))
-	for _, u := range s.users {
-		if !u.Seed {
-			records = append(records, event{User: u.stored()})
-		}
-	}
-	for _, of := range s.ofUser {
-		for _, one := range of.oldestFirst {
-			copied := *one
-			records = append(records, event{Start: &copied})
-		}
-	}
-	return func(yield func([]byte) bool) {
-		for _, r := range records {
-			if line, _ := json.Marshal(r); !yield(line) {
-				return
-			}
-		}
-	}
+	return err
 }

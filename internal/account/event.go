@@ -1,4 +1,4 @@
-// Events: what the records of the journal say, and how they are read back. The store decides and applies them.
+// event.go owns what the records of the journal say, and how they are read back.
 
 package account
 
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// event is one line of the journal. Its parts are applied in the order of the fields.
+// event is one record of the journal. Its parts are applied in the order of the fields.
 type event struct {
 	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
 	End    []string    `json:"end,omitempty"`    // these sessions end
@@ -32,8 +32,8 @@ type expiry struct {
 	RefreshFrom int    `json:"refresh_from,omitempty"`
 }
 
-func (r *event) empty() bool {
-	return !r.Reset && len(r.End) == 0 && r.User == nil && r.Start == nil && r.Rotate == nil && r.Expire == nil
+func (e *event) empty() bool {
+	return !e.Reset && len(e.End) == 0 && e.User == nil && e.Start == nil && e.Rotate == nil && e.Expire == nil
 }
 
 // parseEvent reads one record.
@@ -46,7 +46,7 @@ func parseEvent(line []byte) (event, error) {
 	return e, err
 }
 
-// scanEvent reads the records that most of a journal consists of, a session that starts (and may end another one) or
+// scanEvent reads the records that most of a journal consists of, a session that starts (and may end others) or
 // rotates, in the form in which json.Marshal writes them: a start takes a quarter of the time that it takes with
 // json.Unmarshal. Of any other record it reports false.
 func scanEvent(line string) (e event, ok bool) {
@@ -55,6 +55,10 @@ func scanEvent(line string) (e event, ok bool) {
 	if strings.HasPrefix(s.rest, `"end":`) {
 		s.literal(`"end":[`)
 		e.End = []string{s.plainString()}
+		for !s.bad && strings.HasPrefix(s.rest, ",") {
+			s.literal(",")
+			e.End = append(e.End, s.plainString())
+		}
 		s.literal(`],`)
 	}
 	if strings.HasPrefix(s.rest, `"rotate":`) {

@@ -1,4 +1,5 @@
-// What the lab asks of a store besides the hub's own verbs: to expire tokens, and to look at or replace everything.
+// lab.go owns what the lab asks of an embedded store besides the verbs of Store: to expire tokens, and to look at or
+// replace everything.
 
 package account
 
@@ -15,7 +16,7 @@ import (
 // Errors: ErrRevoked, ErrFailed, ErrDiskFull.
 func (s *Embedded) Expire(ctx context.Context, id string, k jwt.Kind) (Session, error) {
 	var expired Session
-	err := s.change(ctx, func() (event, error) {
+	err := s.commit(ctx, func() (event, error) {
 		current := s.sessions[id]
 		if current == nil {
 			return event{}, ErrRevoked
@@ -31,51 +32,37 @@ func (s *Embedded) Expire(ctx context.Context, id string, k jwt.Kind) (Session, 
 	return expired, err
 }
 
-// ReplaceAll puts these users and sessions in the place of all there are but the seeds. After a crash meanwhile,
-// a part of them may be there. The caller has checked them. Errors: ErrFailed, ErrDiskFull.
+// ReplaceAll puts these users and sessions in the place of all there are but the seeds. The caller has checked them.
+// If the process dies meanwhile, a part of them may be there. Errors: ErrFailed, ErrDiskFull.
 func (s *Embedded) ReplaceAll(ctx context.Context, users []UserRecord, sessions []Session) error {
-	written, err := s.appendAndApplyAll(users, sessions)
-	if err != nil {
+	if err := s.Ready(ctx); err != nil {
 		return err
 	}
-	return settled(ctx, written)
+	last, err := s.appendAll(users, sessions)
+	if err != nil || last == nil {
+		return err
+	}
+	return storeError(last.Wait(ctx))
 }
 
-func (s *Embedded) appendAndApplyAll(users []UserRecord, sessions []Session) (*journal.Commit, error) {
-	if err := s.Ready(); err != nil {
-		return nil, err
-	}
+func (s *Embedded) appendAll(users []UserRecord, sessions []Session) (*journal.Commit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	written, err := s.appendAndApplyOne(&event{Reset: true})
+	err := s.appendLocked(&event{Reset: true})
 	for i := range users {
 		if err == nil {
-			written, err = s.appendAndApplyOne(&event{User: &users[i]})
+			err = s.appendLocked(&event{User: &users[i]})
 		}
 	}
 	for i := range sessions {
 		if err == nil {
-			written, err = s.appendAndApplyOne(&event{Start: &sessions[i]})
+			err = s.appendLocked(&event{Start: &sessions[i]})
 		}
 	}
-	return written, err
+	return s.last, err
 }
 
-// forgetAll leaves the seeds and nothing else.
-func (s *Embedded) forgetAll() {
-	clear(s.sessions)
-	clear(s.ofUser)
-	clear(s.reused)
-	for id, u := range s.users {
-		if !u.Seed {
-			delete(s.users, id)
-			delete(s.byLogin, Fold(u.Username))
-			delete(s.byLogin, Fold(u.Email))
-		}
-	}
-}
-
-// Look returns the session and the user of these ids where they exist, whatever state they are in; else zero and nil.
+// Look returns the session of that id with its user, or else a zero session with the user of that id, or else nil.
 func (s *Embedded) Look(sessionID, userID string) (Session, *User) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -84,6 +71,13 @@ func (s *Embedded) Look(sessionID, userID string) (Session, *User) {
 		found, userID = *current, current.User
 	}
 	return found, s.users[userID]
+}
+
+// UserByLogin returns the user of that name or e-mail address, or nil.
+func (s *Embedded) UserByLogin(login string) *User {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.named(login)
 }
 
 // UserByID returns the user of that id, or nil.
@@ -109,8 +103,8 @@ func (s *Embedded) Contents() ([]UserRecord, []Session) {
 			users = append(users, *u.stored())
 		}
 	}
-	for _, one := range s.sessions {
-		sessions = append(sessions, *one)
+	for _, session := range s.sessions {
+		sessions = append(sessions, *session)
 	}
 	slices.SortFunc(users, func(a, b UserRecord) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(sessions, func(a, b Session) int {

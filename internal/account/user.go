@@ -1,22 +1,19 @@
-// Accounts: what an account is, in the store, in the journal and to clients, and where those of the start come from.
+// user.go owns what a user is: in a store, in the journal, and to clients.
 
 package account
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/mail"
-	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"authhub/internal/passwd"
 )
 
-// User is an account. It is immutable once in the store.
+// User is an account. It is immutable once it is in a store.
 type User struct {
 	ID         string
 	Username   string
@@ -27,10 +24,13 @@ type User struct {
 	Disabled   bool
 	Seed       bool // of -users or data/users.json, not of the journal
 	Credential passwd.Credential
-	public     json.RawMessage // the user record of the contract and a line end, made once
+	public     json.RawMessage // what Record returns, made once
 }
 
-// publicUser is the user record that clients see: never a password or a hash.
+// timeLayout is ISO 8601 in UTC with exactly three decimals.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// publicUser is the user record of the contract: never a password or a hash.
 type publicUser struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
@@ -40,7 +40,15 @@ type publicUser struct {
 	Created  string `json:"created_at"`
 }
 
-// Record returns the user record of the contract as JSON.
+// logins returns what the user may log in with: the user name and the e-mail address, if there is one.
+func (u *User) logins() []string {
+	if u.Email == "" {
+		return []string{u.Username}
+	}
+	return []string{u.Username, u.Email}
+}
+
+// Record returns the user record that clients see, as JSON with a line end.
 func (u *User) Record() json.RawMessage {
 	if u.public == nil {
 		line, _ := json.Marshal(publicUser{u.ID, u.Username, u.Email, u.Name, u.Role, time.UnixMilli(u.Created).UTC().Format(timeLayout)})
@@ -49,6 +57,7 @@ func (u *User) Record() json.RawMessage {
 	return u.public
 }
 
+// UserRecord is a user as the journal and a snapshot have it.
 type UserRecord struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
@@ -59,10 +68,23 @@ type UserRecord struct {
 	Hash     string `json:"hash"`
 }
 
-// Fold maps names that differ by case alone to one.
-func Fold(name string) string { return strings.ToLower(name) }
+// Fold maps names and e-mail addresses that are one to one string: those that differ by case alone, by simple case
+// folding (Unicode chapter 5.18, CaseFolding.txt status C and S).
+func Fold(name string) string { return strings.Map(foldRune, name) }
 
-// stored is the user as the journal has it.
+// foldRune returns the least of the characters that differ from r by case alone. Of ASCII letters it is the small one.
+func foldRune(r rune) rune {
+	least := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		least = min(least, other)
+	}
+	if 'A' <= least && least <= 'Z' {
+		return least + 'a' - 'A'
+	}
+	return least
+}
+
+// stored returns the user as the journal has it.
 func (u *User) stored() *UserRecord {
 	return &UserRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.String()}
 }
@@ -91,86 +113,4 @@ func isWord(s string, least, most int, others string) bool {
 func IsEmail(s string) bool {
 	parsed, err := mail.ParseAddress(s)
 	return err == nil && parsed.Address == s && len(s) <= 254 && utf8.ValidString(s)
-}
-
-// seed is a user of -users or data/users.json.
-type seed struct {
-	ID           string    `json:"id"`
-	Username     string    `json:"username"`
-	Password     string    `json:"password"`
-	PasswordHash string    `json:"password_hash"`
-	Email        string    `json:"email"`
-	Name         string    `json:"name"`
-	Role         string    `json:"role"`
-	Disabled     bool      `json:"disabled"`
-	CreatedAt    time.Time `json:"created_at"`
-}
-
-// ParseSeeds reads a JSON array of seeds, strictly: the operator wants to know of a misspelt member.
-func ParseSeeds(data io.Reader) ([]*User, error) {
-	decoder := json.NewDecoder(data)
-	decoder.DisallowUnknownFields()
-	var seeds []seed
-	err := decoder.Decode(&seeds)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return nil, fmt.Errorf(`the JSON %s that ends at byte %d does not belong there; wanted is [{"username":…,"password":…},…]`, wrong.Value, wrong.Offset)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if seeds == nil {
-		return nil, errors.New("null is no JSON array")
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("something follows the JSON array")
-	}
-	users := make([]*User, len(seeds))
-	for i, s := range seeds {
-		u, err := s.user()
-		if err != nil {
-			return nil, errors.New("user " + strconv.Itoa(i+1) + " (" + strconv.Quote(s.Username) + "): " + err.Error())
-		}
-		users[i] = u
-	}
-	return users, nil
-}
-
-// user checks a seed by the rules of register. Without an id it has one made of its name, without a role it is a
-// plain user, and without a date it is as old as the demo accounts, so that it is the same at every start.
-func (s seed) user() (*User, error) {
-	u := &User{ID: s.ID, Username: s.Username, Email: s.Email, Name: s.Name, Role: s.Role, Disabled: s.Disabled, Seed: true,
-		Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()}
-	if u.Username == "" {
-		u.Username = u.Email
-	}
-	if u.ID == "" {
-		u.ID = "user-" + Fold(u.Username)
-	}
-	if u.Role == "" {
-		u.Role = "user"
-	}
-	if !s.CreatedAt.IsZero() {
-		u.Created = s.CreatedAt.UnixMilli()
-	}
-	switch {
-	case !IsUsername(u.Username):
-		return nil, errors.New("username must be 3 to 64 of letters, digits and . _ @ + -")
-	case !IsUsername(u.ID):
-		return nil, errors.New("id must be 3 to 64 of letters, digits and . _ @ + -")
-	case u.Email != "" && !IsEmail(u.Email):
-		return nil, errors.New("email is not an e-mail address")
-	case u.Role != "user" && u.Role != "admin":
-		return nil, errors.New(`role must be "user" or "admin"`)
-	case (s.Password == "") == (s.PasswordHash == ""):
-		return nil, errors.New("give either password or password_hash")
-	}
-	u.Credential = passwd.Plain(s.Password)
-	if s.PasswordHash != "" {
-		credential, err := passwd.ParseHash(s.PasswordHash)
-		if err != nil {
-			return nil, err
-		}
-		u.Credential = credential
-	}
-	return u, nil
 }
