@@ -41,7 +41,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	return h.writeSession(w, http.StatusCreated, &s, u)
+	return h.writeSession(w, http.StatusCreated, &s, u, now)
 }
 
 // readRegistration checks what a new user says of itself.
@@ -91,18 +91,22 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 
 	u, err := h.checkPassword(r, cmp.Or(name, email), password)
 	if err != nil {
+		if u != nil { // a name that nobody has may be a password in the wrong field
+			reply.Note(w, "user", u.Username)
+		}
 		return err
 	}
-	s := h.newSession(u, h.now(), access, refresh)
+	now := h.now()
+	s := h.newSession(u, now, access, refresh)
 	if err := h.store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
 
-	return h.writeSession(w, http.StatusOK, &s, u)
+	return h.writeSession(w, http.StatusOK, &s, u, now)
 }
 
-// checkPassword returns the user whose name or e-mail address login is, if password is right. Many forms have one field
-// for both, and call it one or the other.
+// checkPassword returns the user whose name or e-mail address login is, and an error unless password is right. Many forms
+// have one field for both, and call it one or the other.
 func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.User, error) {
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	attempt, err := h.throttle.Begin(r.Context(), account.Fold(login), address, h.now)
@@ -117,9 +121,9 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.U
 	case err != nil:
 		return nil, err
 	case !right:
-		return nil, reply.Fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
+		return u, reply.Fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
 	case u.Disabled:
-		return nil, account.ErrDisabled
+		return u, account.ErrDisabled
 	}
 	return u, nil
 }
@@ -169,7 +173,7 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	return h.writeSession(w, http.StatusOK, &s, u)
+	return h.writeSession(w, http.StatusOK, &s, u, now)
 }
 
 // refreshTokenOf returns the token of the body or, where there is none, of the Authorization header: clients that
@@ -196,15 +200,9 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	query, err := reply.ParseQuery(r)
+	all, err := readAll(r)
 	if err != nil {
 		return err
-	}
-	all := false
-	if given := query.Get("all"); given != "" {
-		if all, err = strconv.ParseBool(given); err != nil {
-			return reply.Invalid("all", "must be true or false")
-		}
 	}
 
 	c, err := h.signer.Open(token) // an expired one will do: who logs out late still wants to be out
@@ -217,6 +215,24 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// readAll reads the query of a logout: all, once, or nothing.
+func readAll(r *http.Request) (bool, error) {
+	query, err := reply.ParseQuery(r)
+	if err != nil {
+		return false, err
+	}
+	for name, values := range query {
+		if name != "all" {
+			return false, reply.Invalid(name, "is no parameter of a logout; there is all")
+		}
+		if all, err := strconv.ParseBool(values[0]); err == nil && len(values) == 1 {
+			return all, nil
+		}
+		return false, reply.Invalid(name, "must be true or false, once")
+	}
+	return false, nil
 }
 
 // authenticate returns the session and user of the request's access token.
@@ -266,13 +282,14 @@ func (h *Hub) newID() string {
 
 // writeSession answers with the current pair of s. The body is put together by hand, since encoding/json took a
 // fourteenth of a refresh's CPU time: nothing in it needs an escape but the user record, and that is JSON already.
-func (h *Hub) writeSession(w http.ResponseWriter, status int, s *account.Session, u *account.User) error {
+func (h *Hub) writeSession(w http.ResponseWriter, status int, s *account.Session, u *account.User, now time.Time) error {
+	age := now.UnixMilli() - s.Issued // above 0 for a pair that grace gives again
 	access, refresh := s.Claims(jwt.Access, u), s.Claims(jwt.Refresh, u)
 	b := make([]byte, 0, 1024)
 	b = h.signer.Append(append(b, `{"access_token":"`...), &access)
 	b = h.signer.Append(append(b, `","refresh_token":"`...), &refresh)
-	b = jwt.AppendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), s.AccessTTL)
-	b = jwt.AppendSeconds(append(b, `,"refresh_expires_in":`...), s.RefreshTTL)
+	b = jwt.AppendSeconds(append(b, `","token_type":"Bearer","expires_in":`...), max(0, s.AccessTTL-age))
+	b = jwt.AppendSeconds(append(b, `,"refresh_expires_in":`...), max(0, s.RefreshTTL-age))
 	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.Record(), []byte("\n"))...)
 	reply.WriteBody(w, status, append(b, "}\n"...))
 	return nil

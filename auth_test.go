@@ -68,3 +68,17 @@ func TestALifeOfASession(t *testing.T) {
 	h.refreshWith(stolen.refresh).want(401, "token_reused")
 	h.me(third.access).want(401, "token_revoked")
 }
+
+func TestLogoutRefusesAQueryThatItWouldIgnore(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	pair := h.login("demo")
+	for query, field := range map[string]string{"all": "all", "all=": "all", "ALL=true": "ALL", "all=yes": "all", "all=true&all=false": "all", "everywhere=1": "everywhere"} {
+		refused := h.post(logoutPath+"?"+query, nil, bearerOf(pair.access)...).want(422, "invalid_field")
+		if got := refused.json()["errors"].([]any)[0].(map[string]any)["field"]; got != field {
+			t.Errorf("%s: field %v", query, got)
+		}
+	}
+	h.me(pair.access).want(200)
+	h.post(logoutPath+"?all=false", nil, bearerOf(pair.access)...).want(204)
+}

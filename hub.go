@@ -137,7 +137,19 @@ func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	case "store_unavailable", "disk_full":
 		h.log.Warn(e.Code, "operation", r.Pattern, "cause", err)
 	}
+	h.noteUser(w, r)
 	reply.Write(w, e)
+}
+
+// noteUser tells the log whose access token a refused request carries.
+func (h *Hub) noteUser(w http.ResponseWriter, r *http.Request) {
+	token, err := reply.Bearer(r)
+	if err != nil {
+		return
+	}
+	if c, err := h.signer.Open(token); err == nil && c.Username != "" {
+		reply.Note(w, "user", c.Username)
+	}
 }
 
 // renewWriteDeadline gives an answer the whole time there is for writing one, after a wait that has used up some of it.

@@ -31,6 +31,7 @@ import (
 	"authhub/internal/edge"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
+	"authhub/internal/logs"
 	"authhub/internal/passwd"
 	"authhub/internal/tour"
 )
@@ -117,7 +118,8 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	}
 	defer listener.Close()
 	bound := listener.Addr().(*net.TCPAddr)
-	log, requestLog := newLogs(o.Options, stderr)
+	to := logs.New(o.LogFormat, o.LogLevel, stderr)
+	log := to.Hub
 	if o.Readings != "" {
 		if _, err := os.Stat(o.Readings); err != nil {
 			log.Warn("there are no readings yet", "cause", err) // they may come before the first run does
@@ -144,13 +146,13 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 		}
 	}
 
-	server := o.newServer(front, bound, log, requestLog)
+	server := o.newServer(front, bound, to)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	if o.ExitWithStdin {
 		go func() { io.Copy(io.Discard, stdin); stop() }()
 	}
-	if err := o.announce(stdout, stderr, log, bound); err != nil {
+	if err := o.announce(stdout, stderr, to, bound); err != nil {
 		return err
 	}
 	defer o.removeReady()
@@ -161,16 +163,17 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	case <-ctx.Done():
 	}
 	log.Info("stopping")
-	return shutDown(server)
+	shutDown(server, shutdownTimeout)
+	return nil
 }
 
 // newServer returns the server of front, behind its edge. Pages of the base URL itself may use the hub whatever Host
 // a proxy between makes of it.
-func (o *program) newServer(front http.Handler, bound *net.TCPAddr, log, requestLog *slog.Logger) *http.Server {
+func (o *program) newServer(front http.Handler, bound *net.TCPAddr, to logs.Logs) *http.Server {
 	base, _ := url.Parse(o.BaseURL)
 	origins := append(o.CORS, base.Scheme+"://"+base.Host)
 	return &http.Server{
-		Handler:           edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins, Log: requestLog}),
+		Handler:           edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins, Log: to.Requests, Panics: to.Alarms}),
 		ReadHeaderTimeout: o.timeouts.header,
 		ReadTimeout:       o.timeouts.read,
 		WriteTimeout:      o.timeouts.write,
@@ -178,18 +181,17 @@ func (o *program) newServer(front http.Handler, bound *net.TCPAddr, log, request
 		MaxHeaderBytes:    maxHeader,
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
-		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:                     slog.NewLogLogger(to.Hub.Handler(), slog.LevelWarn),
 	}
 }
 
 // shutDown lets requests under way end, for a while.
-func shutDown(server *http.Server) error {
-	grace, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+func shutDown(server *http.Server, patience time.Duration) {
+	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
-		server.Close() // whoever is left had its time
+		server.Close() // the connections that are left had their time
 	}
-	return nil
 }
 
 // bind opens the socket and settles what depends on where it is: the base URL, and whether the lab wants a key.
@@ -219,20 +221,6 @@ func addressOf(bound *net.TCPAddr) string {
 		ip = net.IPv4(127, 0, 0, 1)
 	}
 	return "http://" + net.JoinHostPort(ip.String(), fmt.Sprint(bound.Port))
-}
-
-// newLogs returns the log of the hub and the one that has a line a request, which is nil where there is no log.
-func newLogs(o *flags.Options, stderr io.Writer) (log, requests *slog.Logger) {
-	options := &slog.HandlerOptions{Level: o.LogLevel}
-	switch o.LogFormat {
-	case "off":
-		return slog.New(slog.DiscardHandler), nil
-	case "json":
-		log = slog.New(slog.NewJSONHandler(stderr, options))
-	default:
-		log = slog.New(slog.NewTextHandler(stderr, options))
-	}
-	return log, log
 }
 
 // openHub returns the hub that o asks for, and what releases everything it holds.
@@ -362,7 +350,7 @@ func (h *Hub) logRun(r *run, err error) {
 
 // announce tells the world that the hub listens: the ready file, a welcome, and the one line on stdout, after which
 // both of the others are there.
-func (o *program) announce(stdout, stderr io.Writer, log *slog.Logger, bound *net.TCPAddr) error {
+func (o *program) announce(stdout, stderr io.Writer, to logs.Logs, bound *net.TCPAddr) error {
 	if o.ReadyFile != "" {
 		if err := disk.ReplaceFile(disk.OS{}, o.ReadyFile, []byte(o.BaseURL+"\n"), 0o644); err != nil {
 			return fmt.Errorf("-ready-file: %w", err)
@@ -372,16 +360,13 @@ func (o *program) announce(stdout, stderr io.Writer, log *slog.Logger, bound *ne
 	if o.LogFormat == "text" {
 		fmt.Fprint(stderr, o.welcome(demo, addressOf(bound)))
 	} else {
-		log.Info("ready", "base_url", o.BaseURL, "addr", bound.String())
-	}
-	if o.LogFormat == "off" { // of no log either, but the warnings are about who can get in
-		log = slog.New(slog.NewTextHandler(stderr, nil))
+		to.Hub.Info("ready", "base_url", o.BaseURL, "addr", bound.String())
 	}
 	if !bound.IP.IsLoopback() && demo {
-		log.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
+		to.Alarms.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
 	}
 	if !bound.IP.IsLoopback() && o.Lab && len(o.LabKey) < goodLabKey {
-		log.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed; one of %d random bytes or more can't", goodLabKey), "addr", bound.String())
+		to.Alarms.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed; one of %d random bytes or more can't", goodLabKey), "addr", bound.String())
 	}
 	fmt.Fprintln(stdout, o.BaseURL)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -248,4 +249,26 @@ func readFile(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+func TestWhoeverOutlastsTheGraceIsCutOff(t *testing.T) {
+	t.Parallel()
+	arrived, stuck := make(chan struct{}), make(chan struct{})
+	defer close(stuck)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-stuck })}
+	go server.Serve(listener)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := http.Get("http://" + listener.Addr().String())
+		ended <- err
+	}()
+	<-arrived
+	shutDown(server, 10*time.Millisecond)
+	if err := <-ended; err == nil {
+		t.Error("the request was answered")
+	}
 }

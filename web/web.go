@@ -58,6 +58,8 @@ func Serve(w http.ResponseWriter, r *http.Request, name string) error {
 	header := w.Header()
 	header["Content-Type"] = []string{pageTypes[path.Ext(name)]}
 	header["Content-Security-Policy"] = []string{pagePolicy}
+	header["X-Frame-Options"] = []string{"DENY"}
+	header["Referrer-Policy"] = []string{"no-referrer"}
 	header["Cache-Control"] = []string{"no-cache"}
 	header["Etag"] = []string{a.tag}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.content))

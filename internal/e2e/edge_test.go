@@ -134,7 +134,12 @@ func TestCORS(t *testing.T) {
 			if row.allowed {
 				want = row.origin
 			}
-			a := h.get("/healthz", "Origin", row.origin).want(200)
+			a := h.get("/healthz", "Origin", row.origin)
+			if row.allowed {
+				a.want(200)
+			} else {
+				a.want(403, "forbidden_origin")
+			}
 			if got := a.header.Get("Access-Control-Allow-Origin"); got != want {
 				t.Errorf("allowed origin %q, want %q", got, want)
 			}

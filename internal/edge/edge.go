@@ -22,8 +22,9 @@ type Config struct {
 	Next     http.Handler
 	Loopback bool         // bound to a loopback address: the Host must be loopback or BaseHost
 	BaseHost string       // of the base URL
-	Origins  []string     // that may read answers, besides loopback origins; * for all
+	Origins  []string     // that may use the hub, besides loopback origins; * for all
 	Log      *slog.Logger // nil: no line a request
+	Panics   *slog.Logger // a panic is logged in any case
 }
 
 // edge wraps the handler of a process.
@@ -40,20 +41,17 @@ func New(c Config) http.Handler {
 }
 
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	seen := &witness{ResponseWriter: w}
 	if e.Log == nil {
-		e.serve(w, r)
+		e.serve(seen, r)
 		return
 	}
-	start := time.Now()
-	seen := &witness{ResponseWriter: w}
+	path, start := r.URL.Path, time.Now()
 	e.serve(seen, r)
-	e.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
-		slog.String("method", r.Method), slog.String("path", reply.SafePath(r.URL.Path)), slog.Int("status", seen.status),
-		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
-		slog.String("remote", r.RemoteAddr))
+	e.log(levelOf(path), seen, r, time.Since(start))
 }
 
-func (e *edge) serve(w http.ResponseWriter, r *http.Request) {
+func (e *edge) serve(w *witness, r *http.Request) {
 	defer e.recover(w, r)
 	setSecurityHeaders(w.Header())
 	if err := e.admit(w.Header(), r); err != nil {
@@ -67,8 +65,9 @@ func (e *edge) serve(w http.ResponseWriter, r *http.Request) {
 	e.Next.ServeHTTP(w, r)
 }
 
-// recover answers a panic with a 500. It is a defect of the hub, so the log has the stack.
-func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
+// recover answers a panic with a 500, or cuts the connection where a part of another answer has gone out already. A
+// panic is a defect of the hub, so the log has the stack.
+func (e *edge) recover(w *witness, r *http.Request) {
 	cause := recover()
 	if cause == nil {
 		return
@@ -76,8 +75,9 @@ func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
 	if cause == http.ErrAbortHandler {
 		panic(cause) // net/http's own way to cut a connection
 	}
-	if e.Log != nil {
-		e.Log.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	e.Panics.Error("panic", "operation", r.Pattern, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler)
 	}
 	reply.Write(w, fmt.Errorf("panic: %v", cause))
 }
@@ -85,8 +85,6 @@ func (e *edge) recover(w http.ResponseWriter, r *http.Request) {
 // The values are shared by all answers and never written to.
 var (
 	noSniff      = []string{"nosniff"}
-	denyFrames   = []string{"DENY"}
-	noReferrer   = []string{"no-referrer"}
 	sameOrigin   = []string{"same-origin"}
 	lockedPolicy = []string{"default-src 'none'; frame-ancestors 'none'"}
 	varyOrigin   = []string{"Origin"}
@@ -95,14 +93,12 @@ var (
 
 func setSecurityHeaders(h http.Header) {
 	h["X-Content-Type-Options"] = noSniff
-	h["X-Frame-Options"] = denyFrames
-	h["Referrer-Policy"] = noReferrer
 	h["Cross-Origin-Resource-Policy"] = sameOrigin
 	h["Content-Security-Policy"] = lockedPolicy
 }
 
-// admit refuses what a page on the network may not do to a hub, and marks the answer as readable by the origin
-// that asks where it may read it.
+// admit refuses what a page of a foreign origin may not do, which is anything but being linked to, and marks the answer
+// as readable by the origin that asks where it may read it.
 func (e *edge) admit(answer http.Header, r *http.Request) error {
 	if e.Loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
 		return reply.Fail(http.StatusForbidden, "forbidden_host",
@@ -115,12 +111,26 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 		answer["Access-Control-Expose-Headers"] = exposed
 		return nil
 	}
-	preflight := r.Method == http.MethodOptions && origin != ""
-	if preflight || e.crossOrigin.Check(r) != nil {
-		return reply.Fail(http.StatusForbidden, "forbidden_origin",
-			"A page of another origin may not do this; start the hub with -cors ORIGIN to let it.")
+	if !e.isForeign(r, origin) {
+		return nil
 	}
-	return nil
+	return reply.Fail(http.StatusForbidden, "forbidden_origin",
+		"A page of another origin may not do this; start the hub with -cors ORIGIN to let it.")
+}
+
+// isForeign reports whether a page of another origin has made the request. Browsers say so in Origin (Fetch standard)
+// and in Sec-Fetch-Site (Fetch Metadata). Somebody who follows a link navigates.
+func (e *edge) isForeign(r *http.Request, origin string) bool {
+	if origin == "" {
+		site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
+		return !e.anyOrigin && site == "cross-site" && mode != "navigate" || e.crossOrigin.Check(r) != nil
+	}
+	if r.Method == http.MethodOptions {
+		return true
+	}
+	asked := *r
+	asked.Method = http.MethodPost // the check lets safe methods pass unread
+	return e.crossOrigin.Check(&asked) != nil
 }
 
 // allows reports whether pages of origin may read answers.
@@ -163,29 +173,3 @@ func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(name)
 	return err == nil && ip.IsLoopback()
 }
-
-// witness remembers of an answer what the log says of it.
-type witness struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-}
-
-func (w *witness) WriteHeader(status int) {
-	if w.status == 0 && status >= 200 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *witness) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	n, err := w.ResponseWriter.Write(b)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap gives http.ResponseController the writer below.
-func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }

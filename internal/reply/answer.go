@@ -91,8 +91,25 @@ func Write(w http.ResponseWriter, err error) {
 		header["Retry-After"] = []string{"1"}
 	}
 	header["Content-Type"] = problemType
+	Note(w, "code", e.Code)
 	body, _ := json.Marshal(e) // strings and numbers: it can't fail
 	WriteBody(w, e.Status, append(body, '\n'))
+}
+
+// Note tells the log why a request was refused: the first value of a name counts. It finds the log's line at the
+// bottom of the ResponseWriters that stand one upon the other.
+func Note(w http.ResponseWriter, name, value string) {
+	for {
+		switch at := w.(type) {
+		case interface{ Note(name, value string) }:
+			at.Note(name, value)
+			return
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = at.Unwrap()
+		default:
+			return
+		}
+	}
 }
 
 var (

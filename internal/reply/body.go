@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -80,6 +82,9 @@ func ReadRawJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, e
 	if err == nil && len(body) > 0 {
 		err = checkJSON(r)
 	}
+	if err == nil {
+		err = checkText(body)
+	}
 	return body, err
 }
 
@@ -126,8 +131,8 @@ func malformed(detail string) *Error {
 
 // parseObject reads exactly one JSON object (RFC 8259). Numbers stay as they were written.
 func parseObject(body []byte) (map[string]any, error) {
-	if !utf8.Valid(body) {
-		return nil, malformed("The body is not valid UTF-8.")
+	if err := checkText(body); err != nil {
+		return nil, err
 	}
 	if members, ok := parseStrings(string(body)); ok {
 		return members, nil
@@ -142,6 +147,40 @@ func parseObject(body []byte) (map[string]any, error) {
 		return nil, malformed("Something follows the JSON object.")
 	}
 	return members, nil
+}
+
+// checkText refuses JSON that is not text: bytes that are not UTF-8, and escapes of half a surrogate pair, which
+// encoding/json would all read as U+FFFD, so that two different passwords become equal (RFC 8259 section 8.2).
+func checkText(body []byte) error {
+	if !utf8.Valid(body) {
+		return malformed("The body is not valid UTF-8.")
+	}
+	for rest := body; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 || i+1 == len(rest) {
+			return nil
+		}
+		rest = rest[i:]
+		if first := escapedUnit(rest); !utf16.IsSurrogate(first) {
+			rest = rest[2:]
+		} else if utf16.DecodeRune(first, escapedUnit(rest[6:])) != unicode.ReplacementChar {
+			rest = rest[12:]
+		} else {
+			return malformed(`The body has half a surrogate pair (\ud800 to \udfff), which stands for no character.`)
+		}
+	}
+}
+
+// escapedUnit returns the code unit of the \uXXXX that text begins with, or -1.
+func escapedUnit(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return -1
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(unit)
 }
 
 // ParseQuery returns the parameters of r's query. One that can't be read whole is refused, not read in part.

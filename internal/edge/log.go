@@ -1,0 +1,89 @@
+// The line that the log has of each request.
+
+package edge
+
+import (
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"authhub/internal/reply"
+)
+
+// log writes the line of a request that has been answered.
+func (e *edge) log(level slog.Level, seen *witness, r *http.Request, took time.Duration) {
+	line := []slog.Attr{
+		slog.String("method", r.Method), slog.String("path", reply.SafePath(r.URL.Path)), slog.Int("status", seen.status),
+		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("remote", r.RemoteAddr),
+	}
+	if seen.status >= 400 {
+		line = append(line, seen.notes...)
+	}
+	if slices.ContainsFunc(seen.notes, func(a slog.Attr) bool { return a.Value.String() == "forbidden_origin" }) {
+		line = append(line, slog.String("remedy", "start the hub with -cors "+nameable(r.Header.Get("Origin"))))
+		level = slog.LevelWarn
+	}
+	e.Log.LogAttrs(r.Context(), level, "request", line...)
+}
+
+// hostOrigin is the form of an origin whose host is nothing but a host: it has a dot or a port, as no password has that
+// somebody puts into the header by mistake.
+var hostOrigin = regexp.MustCompile(`^https?://([a-z0-9-]{1,63}\.[a-z0-9.-]{1,63}(:[0-9]{1,5})?|[a-z0-9-]{1,63}:[0-9]{1,5})$`)
+
+// nameable returns an origin for the log, or the word ORIGIN for what may be anything.
+func nameable(origin string) string {
+	if hostOrigin.MatchString(origin) {
+		return origin
+	}
+	return "ORIGIN"
+}
+
+// levelOf is the level of a request that succeeds: debug for those of the page, of the lab and of health checks.
+func levelOf(path string) slog.Level {
+	if rest, ok := strings.CutPrefix(path, "/ns/"); ok {
+		_, inner, _ := strings.Cut(rest, "/")
+		path = "/" + inner
+	}
+	switch first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); first {
+	case "", "web", "lab", "ns", "healthz", "openapi.json", "favicon.ico":
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// witness remembers of an answer what the log says of it.
+type witness struct {
+	http.ResponseWriter
+	status int // 0: nothing has gone out
+	bytes  int64
+	notes  []slog.Attr
+}
+
+// Note takes what reply.Note says.
+func (w *witness) Note(name, value string) {
+	if !slices.ContainsFunc(w.notes, func(a slog.Attr) bool { return a.Key == name }) {
+		w.notes = append(w.notes, slog.String(name, value))
+	}
+}
+
+func (w *witness) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *witness) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap gives http.ResponseController the writer below.
+func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
