@@ -4,9 +4,7 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"syscall"
@@ -139,30 +137,4 @@ func TestFailedDiskReachesAllWhoWait(t *testing.T) {
 		n++
 	}
 	t.Logf("%d of 100 acknowledged before the fault", n)
-}
-
-// TestFullDiskWhileWriting: a set that finds no room leaves the old one, and nothing of itself.
-func TestFullDiskWhileWriting(t *testing.T) {
-	t.Parallel()
-	h := newTestHub(t, "-dir", t.TempDir())
-	h.runOn(fourReadings).want(200)
-	before := h.get(listingPath + "/impact").want(200)
-	for at := range resultFile(resultFiles) {
-		err := h.output.publish(func(file resultFile, w io.Writer) error {
-			io.WriteString(w, strings.Repeat("x", 100_000))
-			if file == at {
-				return syscall.ENOSPC
-			}
-			return nil
-		}, h.now())
-		if e := answerFor(err); !errors.Is(err, account.ErrDiskFull) || e.Status != 507 || e.Code != "disk_full" {
-			t.Errorf("%s: %v", at.name(), err)
-		}
-		if after := h.get(listingPath + "/impact").want(200); string(after.body) != string(before.body) {
-			t.Errorf("%s: another file", at.name())
-		}
-		if names := mustList(t, h.output.path); len(names) != resultFiles {
-			t.Errorf("%s: left behind: %v", at.name(), names)
-		}
-	}
 }

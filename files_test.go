@@ -1,9 +1,9 @@
 package main
 
 import (
-	"io"
+	"errors"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -50,74 +50,15 @@ func TestListingAfterARun(t *testing.T) {
 	}
 }
 
-// TestACrashLeavesAWholeSet stops a publish after each of its steps and starts again.
-func TestACrashLeavesAWholeSet(t *testing.T) {
+// TestNothingIsWrittenAfterTheEnd: a request that outlives its hub makes no folder that nobody will remove.
+func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	write := func(content string) func(resultFile, io.Writer) error {
-		return func(f resultFile, w io.Writer) error {
-			_, err := io.WriteString(w, content+f.name())
-			return err
-		}
-	}
-	for name, row := range map[string]struct {
-		crash func(t *testing.T, o *output)
-		want  string
-	}{
-		"while staging": {func(t *testing.T, o *output) {
-			if err := o.stage(o.root, write("new "), time.Now()); err != nil {
-				t.Fatal(err)
-			}
-		}, "old "},
-		"after the commit": {func(t *testing.T, o *output) {
-			o.stage(o.root, write("new "), time.Now())
-			if err := o.root.Rename(stagingName, commitName); err != nil {
-				t.Fatal(err)
-			}
-		}, "new "},
-		"after the first file": {func(t *testing.T, o *output) {
-			o.stage(o.root, write("new "), time.Now())
-			o.root.Rename(stagingName, commitName)
-			if err := o.root.Rename(commitName+"/"+barrierFile.name(), barrierFile.name()); err != nil {
-				t.Fatal(err)
-			}
-		}, "new "},
-		"after the last file": {func(t *testing.T, o *output) {
-			o.stage(o.root, write("new "), time.Now())
-			o.root.Rename(stagingName, commitName)
-			if err := o.moveCommitted(); err != nil {
-				t.Fatal(err)
-			}
-		}, "new "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			o, err := openOutput(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := o.publish(write("old "), time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			row.crash(t, o)
-			o.close()
-
-			o, err = openOutput(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer o.close()
-			for f := range resultFile(resultFiles) {
-				if got := readFile(t, filepath.Join(dir, f.name())); got != row.want+f.name() {
-					t.Errorf("%s holds %q", f.name(), got)
-				}
-			}
-			if names, _ := os.ReadDir(dir); len(names) != resultFiles {
-				t.Errorf("left behind: %v", names)
-			}
-			if err := o.publish(write("third "), time.Now()); err != nil {
-				t.Error(err)
-			}
-		})
+	h, stop := openTestHub(t, newTestClock(), "-ephemeral")
+	h.runOn(fourReadings).want(200)
+	made := h.output.Path()
+	stop()
+	h.runOn(fourReadings).want(503, "busy")
+	if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) || h.output.Path() != made {
+		t.Errorf("%s: %v; then %s", made, err, h.output.Path())
 	}
 }

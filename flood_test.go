@@ -62,28 +62,3 @@ func TestLongNames(t *testing.T) {
 		t.Error("a registration that can't be was hashed")
 	}
 }
-
-// TestAnEndedRunIsNotJoined: a client that hears of the end of a run and asks again gets another one.
-func TestAnEndedRunIsNotJoined(t *testing.T) {
-	t.Parallel()
-	h := newTestHub(t)
-	heard := make(chan *run, 1)
-	h.runs.report = func(ended *run, _ error) {
-		if ended.id == "first" {
-			again, err := h.runs.start("second", ended.parameters, ended.input)
-			if err != nil {
-				t.Error(err)
-			}
-			heard <- again
-		}
-	}
-	p, _ := readParameters(nil)
-	first, err := h.runs.start("first", p, h.ownReadings())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again := <-heard; again == first {
-		t.Error("the run that has ended is joined")
-	}
-	<-first.done
-}

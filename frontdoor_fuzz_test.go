@@ -14,6 +14,7 @@ import (
 	"authhub/internal/flags"
 	"authhub/internal/passwd"
 	"authhub/internal/phase2"
+	"authhub/internal/results"
 )
 
 // newFuzzHub returns a hub with results to ask for, and a token pair.
@@ -171,7 +172,7 @@ func FuzzUploads(f *testing.F) {
 		r.Header.Set("Content-Type", "text/csv; charset=UTF-8")
 		r.URL.RawQuery = query
 		h.mustStand(t, r)
-		if names := mustList(t, h.output.path); len(names) != resultFiles {
+		if names := mustList(t, h.output.Path()); len(names) != results.Count {
 			t.Errorf("left behind: %v", names)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"authhub/internal/disk"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
+	"authhub/internal/results"
 )
 
 // How cost grows with what a hub holds: BENCHMARKS.md has the figures, each table from one command
@@ -163,7 +164,7 @@ func growClients(b *testing.B, n int) {
 // growFile measures a GET of a file of n bytes.
 func growFile(b *testing.B, n int) {
 	h := newTestHub(b, "-dir", filepath.Join(b.TempDir(), "hub"))
-	if err := os.WriteFile(filepath.Join(h.output.path, barrierFile.name()), make([]byte, n), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.output.Path(), results.Barrier.Name()), make([]byte, n), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	handler, r := benchEdge(h), newBenchRequest(b, "GET", "/api/files/phase2/barrier")

@@ -19,7 +19,9 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
+	"authhub/internal/results"
 	"authhub/internal/route"
+	"authhub/internal/runs"
 	"authhub/web"
 )
 
@@ -32,8 +34,8 @@ type Hub struct {
 	signer     *jwt.Signer
 	secret     []byte // what the signer's keys are derived from
 	throttle   *passwd.Throttle
-	output     *output
-	runs       *runs
+	output     *results.Folder
+	runs       *runs.Queue
 	namespace  string // of the lab; "" for the root
 	base       string // the address clients know this hub by, without a slash at the end
 	now        func() time.Time
@@ -66,9 +68,9 @@ func newOperations() *route.Table[*Hub] {
 
 	// files.go
 	t.Add("GET", "/api/files/phase2", "listing", "which of the three files are available", ofFiles, filesRoute((*Hub).listFiles))
-	t.Add("GET", "/api/files/phase2/barrier", "file", barrierFile.name(), ofFiles, filesRoute(serveFile(barrierFile)))
-	t.Add("GET", "/api/files/phase2/impact", "file", impactFile.name(), ofFiles, filesRoute(serveFile(impactFile)))
-	t.Add("GET", "/api/files/phase2/alertesph", "file", alertsFile.name(), ofFiles, filesRoute(serveFile(alertsFile)))
+	t.Add("GET", "/api/files/phase2/barrier", "file", results.Barrier.Name(), ofFiles, filesRoute(serveFile(results.Barrier)))
+	t.Add("GET", "/api/files/phase2/impact", "file", results.Impact.Name(), ofFiles, filesRoute(serveFile(results.Impact)))
+	t.Add("GET", "/api/files/phase2/alertesph", "file", results.Alerts.Name(), ofFiles, filesRoute(serveFile(results.Alerts)))
 
 	// run.go
 	t.Add("POST", "/api/run-ph-barrier-phase2", "run", "produce the three files", ofRun, runRoute((*Hub).startRun))

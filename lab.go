@@ -24,7 +24,9 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
+	"authhub/internal/results"
 	"authhub/internal/route"
+	"authhub/internal/runs"
 )
 
 const (
@@ -94,9 +96,9 @@ func (l *lab) newBench(parts Hub) *bench {
 // renewed returns h with nothing in memory of failed logins and runs.
 func (h Hub) renewed() *Hub {
 	h.throttle = passwd.NewThrottle()
-	h.runs = newRuns(h.output, h.now, func(r *run, err error) {
-		if !errors.Is(err, context.Canceled) { // ended by a reset
-			h.logRun(r, err)
+	h.runs = runs.New(h.output, h.now, func(r *runs.Run) {
+		if !errors.Is(r.State().Err, context.Canceled) { // ended by a reset
+			h.logRun(r)
 		}
 	})
 	return &h
@@ -107,7 +109,7 @@ func (l *lab) newNamespace(name string) (*bench, error) {
 	parts := *l.root.hub.Load()
 	parts.namespace, parts.base = name, parts.base+"/ns/"+name
 	parts.now = l.root.clock.real
-	parts.output = temporaryOutput()
+	parts.output = results.Temporary()
 	var err1, err2 error
 	parts.store, err1 = account.NewMemory(l.seeds)
 	parts.signer, err2 = jwt.NewSigner(l.secret, "ns "+name)
@@ -127,7 +129,7 @@ func (l *lab) close() {
 		b.close()
 	}
 	l.root.gone(errBusy)
-	l.root.hub.Load().runs.close()
+	l.root.hub.Load().runs.Close()
 }
 
 // close ends what a namespace does and removes its folder.
@@ -136,8 +138,8 @@ func (b *bench) close() {
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	h := b.hub.Load()
-	h.runs.close()
-	if err := h.output.close(); err != nil {
+	h.runs.Close()
+	if err := h.output.Close(); err != nil {
 		h.log.Error("namespace", "name", h.namespace, "cause", err)
 	}
 }

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"authhub/internal/route"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+
+	"authhub/internal/route"
 )
 
 func BenchmarkCreateNamespace(b *testing.B) {

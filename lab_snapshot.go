@@ -19,6 +19,7 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/reply"
+	"authhub/internal/results"
 )
 
 const (
@@ -35,7 +36,7 @@ type state struct {
 	users    []account.UserRecord
 	sessions []account.Session
 	modified time.Time
-	files    *[resultFiles][]byte // nil: none is available
+	files    *[results.Count][]byte // nil: none is available
 }
 
 // snapshot is the form of a state in JSON.
@@ -75,54 +76,34 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	}
 	s.Users, s.Sessions = h.embedded().Contents()
 	var err error
-	if s.Files, err = h.output.snapshot(); err != nil {
+	if s.Files, err = takeFiles(h.output); err != nil {
 		return err
 	}
 	return reply.WriteJSON(w, http.StatusOK, s)
 }
 
-// snapshot returns the three files if all are available, else nil. Errors: a 507 when they are too large.
-func (f *output) snapshot() (*snapshotFiles, error) {
-	var size int64
-	for _, entry := range f.list() {
-		if !entry.Available {
-			return nil, nil
-		}
-		size += entry.SizeBytes
+// takeFiles returns the three files if all are available, else nil. Errors: a 507 if they are too large; results.ErrBroken.
+func takeFiles(f *results.Folder) (*snapshotFiles, error) {
+	contents, modified, err := f.Contents(maxSnapshotFiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	if size > maxSnapshotFiles {
+	if errors.Is(err, results.ErrTooLarge) {
 		return nil, reply.Fail(http.StatusInsufficientStorage, "snapshot_too_large",
 			fmt.Sprintf("The three files have more than %d bytes, which is too much for a snapshot.", maxSnapshotFiles))
 	}
-	f.publishing.Lock() // so that all three are of one run
-	defer f.publishing.Unlock()
-	s := new(snapshotFiles)
-	for file, content := range []*[]byte{&s.Barrier, &s.Impact, &s.Alerts} {
-		c, open, err := f.read(resultFile(file))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if *content = c.plain.body; open != nil {
-			*content, err = io.ReadAll(open)
-			err = errors.Join(err, open.Close())
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.Modified = c.modified
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	return &snapshotFiles{modified, contents[results.Barrier], contents[results.Impact], contents[results.Alerts]}, nil
 }
 
 // publish brings the files to what the state says.
-func (s *state) publish(f *output) error {
+func (s *state) publish(f *results.Folder) error {
 	if s.files == nil {
-		return f.clear()
+		return f.Clear()
 	}
-	return f.publish(func(file resultFile, w io.Writer) error {
+	return f.Publish(func(file results.File, w io.Writer) error {
 		_, err := w.Write(s.files[file])
 		return err
 	}, s.modified)
@@ -214,7 +195,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	}
 	account.Check(b.lab.seeds, s.Users, s.Sessions, in.Fault)
 	if s.Files != nil {
-		checked.modified, checked.files = s.Files.Modified, &[resultFiles][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
+		checked.modified, checked.files = s.Files.Modified, &[results.Count][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
 		if !canTell(s.Files.Modified) {
 			in.Fault("files.modified", "must be in the years 1970 to 2199")
 		}

@@ -106,7 +106,7 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	b.faults.remove("")
 	old := b.hub.Load()
 	b.hub.Store(old.renewed())
-	old.runs.close()
+	old.runs.Close()
 	if err := s.publish(old.output); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/runs"
 )
 
 // clockTo turns the lab's clock.
@@ -81,7 +82,10 @@ func TestResetEndsARun(t *testing.T) {
 		defer close(reset)
 		h.post("/lab/reset", nil).want(204)
 	}()
-	<-held.runs.ctx.Done()
+	eventually(t, "the queue is closed", func() bool {
+		_, err := h.runs.Start("x", held.Parameters, held.Input)
+		return errors.Is(err, runs.ErrBusy)
+	})
 	held.release()
 	<-reset
 	h.get("/api/run-ph-barrier-phase2").want(404, "no_run")

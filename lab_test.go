@@ -109,8 +109,8 @@ func TestNamespaceUnderADeletionLeavesNoFolder(t *testing.T) {
 	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", strings.NewReader("time,station,ph\n"))
 	r.Header.Set("Content-Type", "text/csv")
 	b.hub.Load().ServeHTTP(w, r)
-	if w.Code != 503 || b.hub.Load().output.path != "" {
-		t.Errorf("%d, folder %q", w.Code, b.hub.Load().output.path)
+	if w.Code != 503 || b.hub.Load().output.Path() != "" {
+		t.Errorf("%d, folder %q", w.Code, b.hub.Load().output.Path())
 	}
 }
 

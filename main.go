@@ -33,6 +33,8 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/logs"
 	"authhub/internal/passwd"
+	"authhub/internal/results"
+	"authhub/internal/runs"
 	"authhub/internal/tour"
 )
 
@@ -234,7 +236,7 @@ func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 	release := func() error { return nil }
 	secret := []byte(o.Secret)
 	if o.Ephemeral {
-		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), temporaryOutput()
+		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), results.Temporary()
 		if h.store, err = account.NewMemory(users); err == nil && len(secret) == 0 {
 			secret = make([]byte, flags.MinSecret)
 			rand.Read(secret)
@@ -250,10 +252,10 @@ func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 	if h.signer, err = jwt.NewSigner(secret, ""); err != nil {
 		return nil, nil, err
 	}
-	h.runs = newRuns(h.output, h.now, h.logRun)
+	h.runs = runs.New(h.output, h.now, h.logRun)
 	return h, func() {
-		h.runs.close()
-		if err := errors.Join(h.output.close(), h.store.Close(), release()); err != nil {
+		h.runs.Close()
+		if err := errors.Join(h.output.Close(), h.store.Close(), release()); err != nil {
 			log.Error("stop", "cause", err)
 		}
 	}, nil
@@ -273,13 +275,15 @@ func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byt
 	if err == nil {
 		h.store, err = account.Open(disk.OS{}, filepath.Join(o.Dir, "journal"), users, h.log)
 	}
-	if err == nil {
-		h.output, err = openOutput(filepath.Join(o.Dir, "phase2"))
-	}
 	if err != nil {
 		release()
+		return nil, nil, err
 	}
-	return secret, release, err
+	h.output = results.Open(filepath.Join(o.Dir, "phase2"))
+	if err := h.output.Err(); err != nil { // logins do not need it
+		h.log.Warn("the three files are unavailable until a run succeeds", "cause", err)
+	}
+	return secret, release, nil
 }
 
 // openSecret returns the secret in the file at path, made with mode 0600 where there is none.
@@ -322,29 +326,32 @@ func (o *program) readUsers() ([]*account.User, error) {
 // runOnce is a run before anybody can ask for one.
 func (h *Hub) runOnce(ctx context.Context) error {
 	p, _ := readParameters(nil)
-	r, err := h.runs.start(h.newID(), p, h.ownReadings())
+	r, err := h.runs.Start(h.newID(), p, h.ownReadings())
 	if err != nil {
 		return err
 	}
 	select {
-	case <-r.done:
+	case <-r.Done():
 	case <-ctx.Done():
 		return nil
 	}
-	if r.err != nil {
-		return fmt.Errorf("-run: %w", r.err)
+	if err := r.State().Err; err != nil {
+		return fmt.Errorf("-run: %w", err)
 	}
 	return nil
 }
 
-func (h *Hub) logRun(r *run, err error) {
+// logRun logs the end of a run.
+func (h *Hub) logRun(r *runs.Run) {
+	state := r.State()
+	err := state.Err
 	switch {
 	case err == nil:
-		h.log.Info("run succeeded", "id", r.id, "source", r.input.name, "accepted", r.screens.Accepted, "rows", r.screens.Rows)
+		h.log.Info("run succeeded", "id", r.ID, "source", r.Input.Name, "accepted", state.Screening.Accepted, "rows", state.Screening.Rows)
 	case runError(err).Code == "internal":
-		h.log.Error("run failed", "id", r.id, "source", r.input.name, "cause", err)
+		h.log.Error("run failed", "id", r.ID, "source", r.Input.Name, "cause", err)
 	default:
-		h.log.Warn("run failed", "id", r.id, "source", r.input.name, "cause", err)
+		h.log.Warn("run failed", "id", r.ID, "source", r.Input.Name, "cause", err)
 	}
 }
 

@@ -23,6 +23,8 @@ import (
 
 	"authhub/internal/phase2"
 	"authhub/internal/reply"
+	"authhub/internal/results"
+	"authhub/internal/runs"
 )
 
 //go:generate sh -c "go run ./internal/readings > data/readings.csv"
@@ -34,47 +36,42 @@ const (
 	embeddedReadings = "data/readings.csv"
 	embeddedUsers    = "data/users.json"
 	maxUpload        = 64 << 20 // bytes of readings in a request
-	maxUploads       = 32       // bodies on disk at once, so that uploads can't fill it
 )
 
 // runRecord is what clients see of a run. Times are as in the listing.
 type runRecord struct {
-	ID         string                 `json:"id"`
-	Status     string                 `json:"status"` // running, succeeded, failed
-	StartedAt  string                 `json:"started_at"`
-	FinishedAt *string                `json:"finished_at"`
-	DurationMS int64                  `json:"duration_ms"`
-	Progress   float64                `json:"progress"` // 0 to 1
-	Parameters phase2.Parameters      `json:"parameters"`
-	Source     *phase2.Source         `json:"source"`
-	Screening  *phase2.Screening      `json:"screening"`
-	Files      [resultFiles]fileEntry `json:"phase2_files"`
-	Error      *reply.Error           `json:"error"`
+	ID         string                       `json:"id"`
+	Status     string                       `json:"status"` // running, succeeded, failed
+	StartedAt  string                       `json:"started_at"`
+	FinishedAt *string                      `json:"finished_at"`
+	DurationMS int64                        `json:"duration_ms"`
+	Progress   float64                      `json:"progress"` // 0 to 1
+	Parameters phase2.Parameters            `json:"parameters"`
+	Source     *phase2.Source               `json:"source"`
+	Screening  *phase2.Screening            `json:"screening"`
+	Files      [results.Count]results.Entry `json:"phase2_files"`
+	Error      *reply.Error                 `json:"error"`
 }
 
 // record returns the record of r as of now.
-func (h *Hub) record(r *run) runRecord {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	rec := runRecord{ID: r.id, Status: "running", StartedAt: formatTime(r.started), Parameters: r.parameters,
-		Source: r.source, Screening: r.screens, Files: h.output.list()}
-	if r.size > 0 { // reading is nearly all of the work; the last hundredth is writing
-		rec.Progress = 0.99 * min(1, float64(r.progress.Load())/float64(r.size))
-	}
-	until := r.finished
+func (h *Hub) record(r *runs.Run) runRecord {
+	state := r.State()
+	rec := runRecord{ID: r.ID, Status: "running", StartedAt: formatTime(state.Started), Progress: state.Progress, Parameters: r.Parameters,
+		Source: state.Source, Screening: state.Screening, Files: h.output.List()}
+	until := state.Finished
 	switch {
-	case r.finished.IsZero():
+	case state.Finished.IsZero():
 		until = h.now()
-	case r.err != nil:
-		rec.Status, rec.Error = "failed", runError(r.err)
+	case state.Err != nil:
+		rec.Status, rec.Error = "failed", runError(state.Err)
 	default:
-		rec.Status, rec.Progress = "succeeded", 1
+		rec.Status = "succeeded"
 	}
-	if !r.finished.IsZero() {
-		finished := formatTime(r.finished)
+	if !state.Finished.IsZero() {
+		finished := formatTime(state.Finished)
 		rec.FinishedAt = &finished
 	}
-	rec.DurationMS = until.UnixMilli() - r.started.UnixMilli() // what the two times say that are in the record
+	rec.DurationMS = until.UnixMilli() - state.Started.UnixMilli() // the difference of the two times in the record
 	return rec
 }
 
@@ -103,7 +100,7 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	started, err := h.runs.start(h.newID(), p, in)
+	started, err := h.runs.Start(h.newID(), p, in)
 	if err != nil {
 		return err
 	}
@@ -113,22 +110,22 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 		return reply.WriteJSON(w, http.StatusAccepted, h.record(started))
 	}
 	select {
-	case <-started.done:
+	case <-started.Done():
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
 
 	h.renewWriteDeadline(w)
-	if started.err != nil {
-		return runError(started.err)
+	if err := started.State().Err; err != nil {
+		return runError(err)
 	}
 	return reply.WriteJSON(w, http.StatusOK, h.record(started))
 }
 
 func (h *Hub) showRun(w http.ResponseWriter, r *http.Request) error {
-	latest := h.runs.latestRun()
+	latest := h.runs.Latest()
 	if latest == nil {
-		return reply.Fail(http.StatusNotFound, "no_run", "There has been no run since the hub was started. "+hint)
+		return reply.Fail(http.StatusNotFound, "no_run", "There has been no run since the hub was started. "+results.Hint)
 	}
 	return reply.WriteJSON(w, http.StatusOK, h.record(latest))
 }
@@ -186,7 +183,7 @@ func readParameters(query url.Values) (phase2.Parameters, error) {
 }
 
 // readInput returns the readings that the request brings or, where it brings none, those of the hub.
-func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (input, error) {
+func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (runs.Input, error) {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	csv := err == nil && mediaType == "text/csv"
 	if charset := params["charset"]; csv && charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -194,31 +191,31 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (input, error) {
 	}
 	if csv {
 		if err := reply.CheckCoding(r); err != nil {
-			return input{}, err
+			return runs.Input{}, err
 		}
 		return h.readUpload(w, r)
 	}
 	n, err := r.Body.Read(make([]byte, 1))
 	switch {
 	case n > 0:
-		return input{}, reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
+		return runs.Input{}, reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Send readings as text/csv in UTF-8, or no body at all for the hub's own readings.")
 	case err != nil && err != io.EOF:
-		return input{}, reply.BodyError(err)
+		return runs.Input{}, reply.BodyError(err)
 	}
 	return h.ownReadings(), nil
 }
 
 // ownReadings are those of -readings, or the embedded ones.
-func (h *Hub) ownReadings() input {
+func (h *Hub) ownReadings() runs.Input {
 	path := h.settings.Readings
 	if path == "" {
-		return input{name: embeddedReadings, key: "embedded", open: func() (io.ReadCloser, int64, error) {
+		return runs.Input{Name: embeddedReadings, Key: "embedded", Open: func() (io.ReadCloser, int64, error) {
 			data, err := embedded.ReadFile(embeddedReadings)
 			return io.NopCloser(bytes.NewReader(data)), int64(len(data)), err
 		}}
 	}
-	return input{name: filepath.Base(path), key: versionOf(path), open: func() (io.ReadCloser, int64, error) {
+	return runs.Input{Name: filepath.Base(path), Key: versionOf(path), Open: func() (io.ReadCloser, int64, error) {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeDir|fs.ModeDevice|fs.ModeSocket) != 0 { // a device may have no end
 			return nil, 0, errors.Join(err, phase2.ErrUnusable)
@@ -242,13 +239,9 @@ func versionOf(path string) string {
 
 // readUpload keeps the body on disk until its run has read it: only then is it known to be whole, and whether it
 // equals the input of another run.
-func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) {
+func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, error) {
 	if r.ContentLength > maxUpload {
-		return input{}, reply.BodyError(&http.MaxBytesError{Limit: maxUpload})
-	}
-	if h.runs.uploads.Add(1) > maxUploads {
-		h.runs.uploads.Add(-1)
-		return input{}, errBusy
+		return runs.Input{}, reply.BodyError(&http.MaxBytesError{Limit: maxUpload})
 	}
 	body := &patientReader{
 		body:    http.MaxBytesReader(w, r.Body, maxUpload),
@@ -256,25 +249,21 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (input, error) 
 		waits:   h.settings.timeouts,
 		latest:  time.Now().Add(h.settings.timeouts.upload),
 	}
-	kept, err := h.output.keep(body, h.newID())
-	if err != nil {
-		h.runs.uploads.Add(-1)
-		if body.err != nil {
-			return input{}, reply.BodyError(body.err)
-		}
-		return input{}, err
+	kept, err := h.output.Keep(body, h.newID())
+	if body.err != nil {
+		return runs.Input{}, reply.BodyError(body.err)
 	}
-	return input{
-		name: "request",
-		key:  "upload " + kept.sha256,
-		open: func() (io.ReadCloser, int64, error) {
-			f, err := kept.root.Open(kept.name)
-			return f, kept.size, err
+	if err != nil {
+		return runs.Input{}, err
+	}
+	return runs.Input{
+		Name: "request",
+		Key:  "upload " + kept.SHA256,
+		Open: func() (io.ReadCloser, int64, error) {
+			in, err := kept.Open()
+			return in, kept.Size, err
 		},
-		drop: func() {
-			kept.root.Remove(kept.name)
-			h.runs.uploads.Add(-1)
-		},
+		Drop: kept.Drop,
 	}, nil
 }
 

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"authhub/internal/passwd"
+	"authhub/internal/results"
 )
 
 // served is the hub on a socket of its own, in this process.
@@ -154,7 +155,7 @@ func (before census) mustReturnTo(t testing.TB) {
 // largeResult puts a file of n bytes in the place of a result.
 func (s *served) largeResult(t *testing.T, n int) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, "phase2", barrierFile.name()), bytes.Repeat([]byte("x"), n), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "phase2", results.Barrier.Name()), bytes.Repeat([]byte("x"), n), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

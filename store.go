@@ -5,12 +5,16 @@ package main
 import (
 	"errors"
 	"net/http"
+	"syscall"
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/disk"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
+	"authhub/internal/results"
+	"authhub/internal/runs"
 )
 
 var errBusy = errors.New("too much work waiting")
@@ -51,11 +55,17 @@ var sentinels = []struct {
 	{account.ErrUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
 	{account.ErrEmailTaken, taken("email", "The e-mail address belongs to another account.")},
 	{account.ErrUserLimit, reply.Fail(507, "user_limit", "The hub holds as many users as it can.")},
-	{account.ErrDiskFull, reply.Fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
+	{disk.ErrFull, reply.Fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
 	{account.ErrUnavailable, notAnswering("The store does not answer. Nothing was changed. Try again.")},
 	{account.ErrUnknown, notAnswering("The store did not answer in time. The change may have been made. Try again.")},
 	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
 	{passwd.ErrBusy, busy},
+	{runs.ErrBusy, busy},
+	{results.ErrUploads, busy},
+	{results.ErrClosed, busy},
+	{syscall.EMFILE, busy}, // no file descriptor left in the process
+	{syscall.ENFILE, busy}, // none left in the system
+	{results.ErrBroken, reply.Fail(503, "store_unavailable", "The folder of the three files can't be brought to one whole set; the log says why. Mend it, then run again.")},
 	{errBusy, busy},
 	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
 }

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"authhub/internal/disk"
 )
 
 // Store keeps users and sessions. Many hubs may share the state behind it. A nil error means that the change is
@@ -68,7 +70,7 @@ var (
 	// ErrFailed is the embedded store's alone: it takes no changes until a restart.
 	ErrFailed = errors.New("the store has failed")
 	// ErrDiskFull is the embedded store's alone: the disk is full.
-	ErrDiskFull = errors.New("disk full")
+	ErrDiskFull = disk.ErrFull
 	// ErrReplaced is the cause with which the lab cancels requests to a state that it replaces: they change nothing.
 	ErrReplaced = errors.New("state replaced")
 )

@@ -79,7 +79,7 @@ func TestPlantedLinks(t *testing.T) {
 	}
 }
 
-// TestPlantedFolder: where DIR/phase2 itself leads out of DIR the hub does not start.
+// TestPlantedFolder: if DIR/phase2 itself leads out of DIR, the files are unavailable, and everything else works.
 func TestPlantedFolder(t *testing.T) {
 	t.Parallel()
 	outside, check := planted(t)
@@ -87,10 +87,20 @@ func TestPlantedFolder(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "phase2")); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir); status != 1 || strings.Count(said, "\n") != 1 {
-		t.Errorf("exit status %d, %s", status, said)
+	h := start(t, "-dir", dir)
+	h.mayFail = true
+	h.login("demo")
+	h.get(listingPath+"/impact").want(503, "store_unavailable")
+	h.upload(fourReadings).want(503, "store_unavailable")
+	h.post(runPath, nil).want(503, "store_unavailable")
+	if h.entries()[0]["available"] != false {
+		t.Error("a file outside DIR is listed")
 	}
 	check()
+
+	os.Remove(filepath.Join(dir, "phase2"))
+	h.upload(fourReadings).want(200)
+	h.get(listingPath + "/impact").want(200)
 }
 
 // TestPlantedOthers: what is no file is unavailable, holds nobody up, and breaks no run but that of a folder, whose
@@ -164,8 +174,8 @@ func TestTemporaryFolderCannotBeMade(t *testing.T) {
 	if err := os.Remove(folders); err != nil {
 		t.Fatal(err)
 	}
-	h.post(runPath, nil).want(500, "internal")
-	h.upload(fourReadings).want(500, "internal")
+	h.post(runPath, nil).want(503, "store_unavailable")
+	h.upload(fourReadings).want(503, "store_unavailable")
 	h.get(listingPath).want(200)
 	h.login("demo")
 	if err := os.Mkdir(folders, 0o700); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"authhub/internal/disk"
 )
@@ -29,6 +30,8 @@ type Disk struct {
 type node struct {
 	data, durable []byte
 	handles       int
+	folder        bool
+	modified      time.Time
 }
 
 // New returns a disk with one durable file, or with none if data is nil.
@@ -68,7 +71,7 @@ func (d *Disk) AfterPowerCut(s Survival) *Disk {
 		} else if s.Bytes == 1 {
 			data = inode.data[:len(inode.durable)+grown/2]
 		}
-		next.names[path] = &node{data: bytes.Clone(data), durable: bytes.Clone(data)}
+		next.names[path] = &node{data: bytes.Clone(data), durable: bytes.Clone(data), folder: inode.folder, modified: inode.modified}
 	}
 	next.durable = maps.Clone(next.names)
 	return next
@@ -84,7 +87,7 @@ func (d *Disk) AfterKill() *Disk {
 		names = maps.Clone(names)
 		for path, inode := range names {
 			if copies[inode] == nil {
-				copies[inode] = &node{data: bytes.Clone(inode.data), durable: bytes.Clone(inode.durable)}
+				copies[inode] = &node{data: bytes.Clone(inode.data), durable: bytes.Clone(inode.durable), folder: inode.folder, modified: inode.modified}
 			}
 			names[path] = copies[inode]
 		}

@@ -1,0 +1,165 @@
+// What one run does, and what there is to know of it.
+
+package runs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"authhub/internal/phase2"
+	"authhub/internal/results"
+)
+
+// Run is one run.
+type Run struct {
+	ID         string
+	Parameters phase2.Parameters
+	Input      Input
+
+	done chan struct{}
+	read atomic.Int64 // bytes
+
+	mu       sync.Mutex
+	size     int64 // bytes to read
+	started  time.Time
+	finished time.Time // zero: running
+	source   *phase2.Source
+	screens  *phase2.Screening
+	err      error
+}
+
+// State is what there is to know of a run at one moment.
+type State struct {
+	Started   time.Time
+	Finished  time.Time         // zero: running or waiting
+	Progress  float64           // 0 to 1
+	Source    *phase2.Source    // nil: the input has not been read yet
+	Screening *phase2.Screening // nil: the input has not been read yet, or could not be
+	Err       error             // why the run failed: an error of phase2, of results, or context.Canceled
+}
+
+// Done returns a channel that is closed when the run has ended.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// State returns the state of the run as of now.
+func (r *Run) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := State{Started: r.started, Finished: r.finished, Source: r.source, Screening: r.screens, Err: r.err}
+	if r.size > 0 { // reading is nearly all of the work; the last hundredth is writing
+		s.Progress = 0.99 * min(1, float64(r.read.Load())/float64(r.size))
+	}
+	if !r.finished.IsZero() && r.err == nil {
+		s.Progress = 1
+	}
+	return s
+}
+
+// attempt executes r. A panic is a defect, but it ends this run only.
+func (r *Run) attempt(ctx context.Context, folder *results.Folder, now func() time.Time) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return r.execute(ctx, folder, now)
+}
+
+// execute reads, computes and publishes. After any error the old files stand.
+func (r *Run) execute(ctx context.Context, folder *results.Folder, now func() time.Time) error {
+	in, size, err := r.Input.Open()
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return err // not the input's fault: there is no file descriptor left
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s can't be opened", phase2.ErrUnusable, r.Input.Name)
+	}
+	defer in.Close()
+	r.mu.Lock()
+	r.size = size
+	r.mu.Unlock()
+
+	read := newDigestReader(in)
+	res, err := phase2.Compute(ctx, read, r.Parameters, r.read.Store)
+	if errors.Is(err, phase2.ErrUnusable) {
+		io.Copy(io.Discard, read) // the record's digest is of all the input, not of what was read until it failed
+	}
+	src := r.note(res, read)
+	if err != nil {
+		return err
+	}
+	return folder.Publish(func(file results.File, w io.Writer) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch file {
+		case results.Barrier:
+			return res.WriteBarrier(w, src)
+		case results.Impact:
+			return res.WriteImpact(w, src)
+		default:
+			return res.WriteAlerts(w, src)
+		}
+	}, now())
+}
+
+// note keeps what the record says of the input, and returns its source.
+func (r *Run) note(res *phase2.Results, read *digestReader) phase2.Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.source = &phase2.Source{Name: r.Input.Name, SHA256: hex.EncodeToString(read.sum()), Bytes: read.bytes}
+	if res != nil {
+		screens := res.Screening // a copy: the run must not hold the results
+		r.screens = &screens
+	}
+	return *r.source
+}
+
+// digestReader passes bytes on and takes their digest, in a goroutine that ends with sum. SHA-256 is a third of the CPU
+// time of a run, and there is mostly another core for it (5 million rows: 0.6 s instead of 0.9, on two busy cores).
+type digestReader struct {
+	reader io.Reader
+	bytes  int64
+	chunks chan []byte // to the digest
+	spare  chan []byte // back from it
+	result chan []byte
+}
+
+func newDigestReader(r io.Reader) *digestReader {
+	d := &digestReader{reader: r, chunks: make(chan []byte, 2), spare: make(chan []byte, 2), result: make(chan []byte, 1)}
+	d.spare <- nil
+	d.spare <- nil
+	go func() {
+		digest := sha256.New()
+		for chunk := range d.chunks {
+			digest.Write(chunk)
+			d.spare <- chunk
+		}
+		d.result <- digest.Sum(nil)
+	}()
+	return d
+}
+
+func (d *digestReader) Read(p []byte) (int, error) {
+	n, err := d.reader.Read(p)
+	d.bytes += int64(n)
+	if n > 0 {
+		d.chunks <- append((<-d.spare)[:0], p[:n]...)
+	}
+	return n, err
+}
+
+// sum returns the digest of all that has been read. Nothing may be read after it.
+func (d *digestReader) sum() []byte {
+	close(d.chunks)
+	return <-d.result
+}
