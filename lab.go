@@ -292,7 +292,7 @@ func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	t := route.NewTable[*bench]()
 	add := func(method, path, purpose string, serve labRoute) {
-		if method+path != "GET/lab/requests" { // which has filters
+		if at := method + path; at != "GET/lab/requests" && at != "GET/lab/report" { // which have filters, and a time to wait
 			serve = withoutQuery(serve)
 		}
 		t.Add(method, path, "", purpose, "", serve)

@@ -76,7 +76,14 @@ func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	if err := b.clock.change(in); err != nil {
+	b.arrivals.Lock()
+	before := b.clock.now()
+	err = b.clock.change(in)
+	if err == nil && b.clock.now().Before(before) {
+		b.requests.startEpoch(before)
+	}
+	b.arrivals.Unlock()
+	if err != nil {
 		return err
 	}
 

@@ -142,10 +142,7 @@ func (l *requestLog) check(e *expectation, last bool) (*outcome, <-chan struct{}
 	case last || found >= e.least && e.most == noLimit:
 		o.held = true
 	default:
-		if l.changed == nil {
-			l.changed = make(chan struct{})
-		}
-		return nil, l.changed
+		return nil, l.changedLocked()
 	}
 	return o, nil
 }

@@ -155,7 +155,7 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 		e.writeAnswer(answer)
 		return true
 	case e.Malformed:
-		answer.injected = true
+		answer.injected, answer.malformed = true, true
 		reply.WriteBody(answer, http.StatusOK, []byte(`{"access_token":"eyJ`))
 		return true
 	case e.Drop == "after":

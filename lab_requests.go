@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/jwt"
+	"authhub/internal/lab/judge"
 	"authhub/internal/reply"
 )
 
@@ -19,36 +21,9 @@ const maxRequests = 10_000
 
 // seenRequest is one request. Its fields are written under requestLog.mu once it is in the record.
 type seenRequest struct {
-	seq       int
-	at        time.Time // by the hub's clock
-	operation string
-	method    string
-	path      string
-	user      string // name
-	session   string
-	token     *seenToken
-	fault     string // id
-	status    int    // what the hub answered, whether the client has it or not; 0: nothing
-	code      string
-	took      time.Duration
-	answered  bool // or given up
-
-	// What only the report asks.
-	identity   uint64    // equal for requests that are the same, body and token included
-	real       time.Time // of arrival, by the machine's clock
-	begun      int       // begun and ended number the arrivals and ends of all requests in one row
-	ended      int
-	endedAt    time.Time
-	endedReal  time.Time
-	retryAfter time.Duration
-	lifetime   time.Duration // of the session's access tokens; 0 for one that has ended
-	early      bool          // a refresh with more than half of the access token's life left
-	over       bool          // the session's refresh token had expired, or was worth nothing any more
-	inAddress  bool          // a token stood in the address
-	everywhere bool          // a logout of all the user's sessions
-	injected   bool          // the answer was a fault's, not the hub's
-	lost       bool          // a fault kept the answer, or a part of it, from the client
-	unseen     bool          // all of it
+	judge.Exchange
+	fault string // id
+	took  time.Duration
 }
 
 // seenToken is what the record says of a token.
@@ -56,6 +31,21 @@ type seenToken struct {
 	Kind       *string `json:"kind"`
 	Generation *int    `json:"generation"`
 	State      string  `json:"state"` // valid, expired, not_yet_valid, spent, revoked, wrong_type, malformed
+}
+
+// token returns what r presented, or nil.
+func (r *seenRequest) token() *seenToken {
+	switch t := r.Token; {
+	case t != nil:
+		kind, generation := jwt.Access.String(), t.Generation
+		if t.Refresh {
+			kind = jwt.Refresh.String()
+		}
+		return &seenToken{&kind, &generation, t.State}
+	case r.Presented != 0:
+		return &seenToken{State: "malformed"}
+	}
+	return nil
 }
 
 // requestView is a request as clients see it.
@@ -75,25 +65,20 @@ type requestView struct {
 }
 
 func (r *seenRequest) view() requestView {
-	v := requestView{Seq: r.seq, At: formatTime(r.at), Operation: r.operation, Method: r.method, Path: r.path,
-		Status: known(r.seenStatus()), Code: known(r.code), User: known(r.user), Session: known(r.session), Token: r.token, Fault: known(r.fault)}
-	if r.unseen {
-		v.Code = nil
+	v := requestView{Seq: r.Seq, At: formatTime(r.Arrival.Hub), Operation: r.Operation, Method: r.Method, Path: r.Path,
+		Status: known(r.Status), User: known(r.User), Session: known(r.Session), Token: r.token(), Fault: known(r.fault)}
+	if r.Status != 0 {
+		v.Code = known(r.Code)
 	}
-	if r.answered {
+	if r.answered() {
 		ms := float64(r.took.Microseconds()) / 1000
 		v.DurationMS = &ms
 	}
 	return v
 }
 
-// seenStatus is the status as the client has it: 0 if no answer has reached it.
-func (r *seenRequest) seenStatus() int {
-	if r.unseen {
-		return 0
-	}
-	return r.status
-}
+// answered reports whether r is over, with an answer or without.
+func (r *seenRequest) answered() bool { return r.End.Order > 0 }
 
 // known returns nil, JSON's null, for a zero value.
 func known[T comparable](v T) *T {
@@ -113,6 +98,7 @@ type requestLog struct {
 	seq         int
 	tick        int
 	overwritten int
+	epochs      []judge.Mark  // that are over
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 }
 
@@ -122,7 +108,7 @@ func (l *requestLog) begin(r *seenRequest) {
 	defer l.mu.Unlock()
 	l.seq++
 	l.tick++
-	r.seq, r.begun = l.seq, l.tick
+	r.Seq, r.Arrival.Order, r.Epoch = l.seq, l.tick, len(l.epochs)
 	if len(l.ring) < maxRequests {
 		l.ring = append(l.ring, r)
 	} else {
@@ -139,8 +125,23 @@ func (l *requestLog) end(r *seenRequest, complete func()) {
 	defer l.mu.Unlock()
 	complete()
 	l.tick++
-	r.ended, r.answered = l.tick, true
+	r.End.Order = l.tick
 	l.announceLocked()
+}
+
+// startEpoch notes that the policy changes, or the clock other than forwards: the report compares nothing across it.
+func (l *requestLog) startEpoch(hub time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epochs = append(l.epochs, judge.Mark{Hub: hub, Machine: time.Now()})
+}
+
+// changedLocked returns what is closed at the next change.
+func (l *requestLog) changedLocked() <-chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
 }
 
 func (l *requestLog) announceLocked() {
@@ -163,7 +164,7 @@ func (l *requestLog) reset() {
 	l.clear()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seq = 0
+	l.seq, l.epochs = 0, nil
 }
 
 // allLocked returns the requests in the order of their arrival.
@@ -209,11 +210,11 @@ func (f *filter) differs(r *seenRequest) []string {
 			names = append(names, name)
 		}
 	}
-	note(f.Operation != "" && f.Operation != r.operation, "operation")
-	note(f.Session != "" && f.Session != r.session, "session")
-	note(f.User != "" && account.Fold(f.User) != account.Fold(r.user), "user")
-	note(f.Status != 0 && f.Status != r.seenStatus(), "status")
-	note(r.seq <= f.After, "after")
+	note(f.Operation != "" && f.Operation != r.Operation, "operation")
+	note(f.Session != "" && f.Session != r.Session, "session")
+	note(f.User != "" && account.Fold(f.User) != account.Fold(r.User), "user")
+	note(f.Status != 0 && f.Status != r.Status, "status")
+	note(r.Seq <= f.After, "after")
 	return names
 }
 

@@ -9,14 +9,17 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"authhub/internal/account"
 	"authhub/internal/jwt"
+	"authhub/internal/lab/judge"
 	"authhub/internal/reply"
 )
 
@@ -46,16 +49,25 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
-	seen := &seenRequest{operation: operation, method: r.Method, path: r.URL.Path, at: b.clock.now(), real: time.Now(),
-		identity: b.identify(r), inAddress: tokenInAddress(r), everywhere: everywhere}
+	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: r.Method, Path: r.URL.Path,
+		InAddress: tokenInAddress(r), Everywhere: everywhere}}
 	if operation == "other" {
-		seen.path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
+		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
+	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+		seen.Conn, seen.Opened = c.id, c.opened
+	}
+	body := b.digestBody(r)
 	token := presentedToken(w, r, operation)
+	if token != "" {
+		seen.Presented = maphash.String(b.lab.identity, token)
+	}
 	hub, served, f, leave := b.arrive(r, seen, token)
 	defer leave()
-	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register", limit: -1}
-	defer b.note(hub, seen, answer)
+	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register" || operation == "refresh", limit: -1}
+	defer func() {
+		b.note(hub, seen, answer, body.Sum64(), r.Context().Err() != nil)
+	}()
 
 	if f != nil {
 		if f.disturb(b, answer, served) {
@@ -75,9 +87,12 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *H
 	b.arrivals.Lock()
 	defer b.arrivals.Unlock()
 	hub = b.hub.Load()
+	seen.Arrival = judge.Mark{Hub: hub.now(), Machine: time.Now()}
+	p := b.policy.Load()
+	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace}
 	hub.inspect(seen, token)
 	if r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {
-		met = b.faults.take(seen.operation, seen.session)
+		met = b.faults.take(seen.Operation, seen.Session)
 	}
 	if met != nil {
 		seen.fault = met.id
@@ -96,23 +111,56 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *H
 	}
 }
 
-// note completes the record of a request, even of one whose connection is being cut.
-func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap) {
+// note completes the record of a request, even of one whose connection is being cut. left says that the client had
+// gone before it was answered.
+func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap, body uint64, left bool) {
 	code := answer.code()
 	b.requests.end(seen, func() {
-		seen.status, seen.code = answer.status, code
-		seen.took, seen.endedReal, seen.endedAt = time.Since(seen.real), time.Now(), hub.now()
-		seen.lost, seen.unseen, seen.injected = answer.dropped, answer.hide, answer.injected
-		seen.retryAfter = readRetryAfter(answer.Header().Get("Retry-After"), seen.endedReal)
-		if state, ok := stateOfCode[code]; ok && !answer.injected && seen.token != nil && seen.token.State != "not_yet_valid" {
-			token := *seen.token // views share it
+		seen.End.Hub, seen.End.Machine = hub.now(), time.Now()
+		seen.took = seen.End.Machine.Sub(seen.Arrival.Machine)
+		seen.Body, seen.Left = body, left
+		seen.Code, seen.Injected, seen.Lost = code, answer.injected, answer.dropped || answer.malformed
+		if !answer.hide {
+			seen.Status = answer.status
+		}
+		if !answer.injected {
+			seen.Hub = answer.status
+			seen.Given = answer.given(hub)
+		}
+		seen.RetryAfter = readRetryAfter(answer.Header().Get("Retry-After"), seen.End.Machine)
+		if state, ok := stateOfCode[code]; ok && !answer.injected && seen.Token != nil && seen.Token.State != "not_yet_valid" {
+			token := *seen.Token // the report may be looking at it
 			token.State = state
-			seen.token = &token
+			seen.Token = &token
 		}
 		if c, ok := answer.created(hub); ok {
-			seen.session, seen.user = c.Session, c.Username
+			seen.Session, seen.User = c.Session, c.Username
 		}
 	})
+}
+
+// given returns the pair that was answered with, or nil.
+func (t *tap) given(hub *Hub) *judge.Pair {
+	c, ok := t.created(hub)
+	if !ok {
+		return nil
+	}
+	return &judge.Pair{Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt), Lifetime: time.Duration(c.ExpiresAt-c.IssuedAt) * time.Millisecond}
+}
+
+// connection is what the record knows of one.
+type connection struct {
+	id     int64
+	opened time.Time
+}
+
+type connectionKey struct{}
+
+var lastConnection atomic.Int64
+
+// withConnection is http.Server.ConnContext: it lets the record tell connections apart.
+func withConnection(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{lastConnection.Add(1), time.Now()})
 }
 
 // readRetryAfter returns how long from now a client is asked to wait, in seconds or until a date (RFC 9110 section
@@ -138,16 +186,18 @@ func (l *requestLog) update(change func()) {
 	change()
 }
 
-// identify returns a digest that requests have in common if method, address, token and body are the same. The bodies
-// of authentication are read for it, and put back.
-func (b *bench) identify(r *http.Request) uint64 {
+// digestBody returns a digest of the body, of as much as has been read of it. What changes something says part of it in
+// the query. The bodies of authentication are read for it, and put back.
+func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 	var h maphash.Hash
 	h.SetSeed(b.lab.identity)
-	for _, part := range append([]string{r.Method, r.URL.RequestURI()}, r.Header["Authorization"]...) {
-		h.WriteString(part)
-		h.WriteByte(0)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.WriteString(r.URL.RawQuery)
 	}
-	if strings.HasPrefix(r.URL.Path, "/api/authentication/") && r.Body != nil {
+	maphash.WriteComparable(&h, r.ContentLength)
+	switch {
+	case r.Body == nil:
+	case strings.HasPrefix(r.URL.Path, "/api/authentication/"):
 		body, err := io.ReadAll(io.LimitReader(r.Body, reply.MaxBody+1))
 		h.Write(body)
 		rest := io.Reader(r.Body)
@@ -155,8 +205,10 @@ func (b *bench) identify(r *http.Request) uint64 {
 			rest = &broken{err}
 		}
 		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), rest), body, r.Body}
+	case r.Body != http.NoBody:
+		r.Body = &replayed{io.TeeReader(r.Body, &h), nil, r.Body}
 	}
-	return h.Sum64()
+	return &h
 }
 
 // replayed is a body whose beginning has been read and is read again.
@@ -197,21 +249,32 @@ func (h *Hub) inspect(seen *seenRequest, token string) {
 	}
 	c, err := h.signer.Open(token)
 	if err != nil {
-		seen.token = &seenToken{State: "malformed"}
 		return
 	}
 	s, u := h.embedded().Look(c.Session, c.Subject)
 	if u != nil {
-		seen.user = u.Username
+		seen.User = u.Username
 	}
-	name := c.Kind.String()
 	now := h.now()
-	seen.session = c.Session
-	seen.token = &seenToken{Kind: &name, Generation: &c.Generation, State: stateOf(&c, &s, seen.operation, now)}
-	seen.lifetime = time.Duration(s.AccessTTL) * time.Millisecond
-	seen.over = now.UnixMilli() >= s.Issued+s.RefreshTTL
-	seen.early = seen.operation == "refresh" && seen.token.State == "valid" && s.AccessFrom <= c.Generation &&
-		now.UnixMilli() < s.Issued+s.AccessTTL/2
+	seen.Session, seen.Origin = c.Session, originOf(c.Session)
+	seen.Token = &judge.Token{Refresh: c.Kind == jwt.Refresh, Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt),
+		State: stateOf(&c, &s, seen.Operation, now)}
+	seen.Current = judge.Current{
+		Pair:        judge.Pair{Generation: s.Generation, Issued: time.UnixMilli(s.Issued), Lifetime: time.Duration(s.AccessTTL) * time.Millisecond},
+		Expired:     s.AccessFrom > s.Generation,
+		RefreshOver: now.UnixMilli() >= s.Issued+s.RefreshTTL || s.RefreshFrom > s.Generation,
+	}
+}
+
+// originOf tells sessions of ordered tokens by their ids.
+func originOf(session string) judge.Origin {
+	switch {
+	case strings.HasPrefix(session, defectPrefix):
+		return judge.FromDefect
+	case strings.HasPrefix(session, orderedPrefix):
+		return judge.FromOrder
+	}
+	return judge.FromLogin
 }
 
 // stateOf returns the state of a token in the order in which a hub would find fault with it.
@@ -266,10 +329,11 @@ func looksLikeToken(s string) bool {
 // tap passes an answer on, whole or in part, and keeps what the record wants of it.
 type tap struct {
 	http.ResponseWriter
-	keep     bool // the body of a success, too
-	hide     bool // nothing passes
-	limit    int  // bytes of the body that pass; -1: all
-	injected bool // it is a fault's, not the hub's
+	keep      bool // the body of a success, too
+	hide      bool // nothing passes
+	limit     int  // bytes of the body that pass; -1: all
+	injected  bool // it is a fault's, not the hub's
+	malformed bool // it can't be read
 
 	status  int
 	kept    []byte

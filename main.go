@@ -181,6 +181,7 @@ func (o *program) newServer(front http.Handler, bound *net.TCPAddr, to logs.Logs
 		WriteTimeout:      o.timeouts.write,
 		IdleTimeout:       o.timeouts.idle,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       withConnection,
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
 		ErrorLog:                     slog.NewLogLogger(to.Hub.Handler(), slog.LevelWarn),

@@ -1,0 +1,144 @@
+// Package judge tells from the record of requests what a client did wrong, and what it could do better.
+//
+// It is a pure room: Judge takes the exchanges in the order of their arrival and returns a verdict. It knows no hub, no
+// store and no clock. Each rule has a file; the comment on its function is its definition. What a rule cannot tell for
+// certain it does not say.
+package judge
+
+import "time"
+
+// Exchange is a request and its answer, as the record has them.
+type Exchange struct {
+	Seq       int
+	Epoch     int // counts changes of the policy, and changes of the hub's clock other than forwards
+	Policy    Policy
+	Arrival   Mark
+	End       Mark      // the answer was sent, or given up; Order 0: the request is under way
+	Conn      int64     // identity of the connection; 0: unknown
+	Opened    time.Time // when the connection was opened, by the machine's clock
+	Operation string
+	Method    string
+	Path      string // without the query
+	Session   string
+	User      string
+	Origin    Origin
+	Token     *Token  // that the request presented, if this hub signed it
+	Presented uint64  // digest of the presented token, whoever signed it; 0: none
+	Body      uint64  // digest of the body
+	Current   Current // the session when the request arrived
+
+	InAddress  bool // a token stood in the address
+	Everywhere bool // a logout of all sessions of the user
+
+	Status     int           // as the client saw it; 0: none
+	Hub        int           // as the hub decided; 0: the hub's operation was not reached
+	Code       string        // of the answer
+	RetryAfter time.Duration // that the answer asked for
+	Injected   bool          // a fault gave the answer
+	Lost       bool          // a fault kept the answer, or a part of it, from the client
+	Left       bool          // the client closed the connection before it was answered
+	Given      *Pair         // that the hub issued with this answer
+}
+
+// Policy is the refresh policy in force.
+type Policy struct {
+	Allow      bool          // a spent refresh token works like the current one
+	Grace      time.Duration // for which a spent refresh token gets the same successor again; 0: strict
+	NoRotation bool          // the refresh token stays
+}
+
+// spends reports whether a refresh makes its token worthless, sooner or later.
+func (p Policy) spends() bool { return !p.Allow && !p.NoRotation }
+
+// Origin says where a session comes from.
+type Origin int
+
+const (
+	FromLogin  Origin = iota
+	FromOrder         // a sound token ordered from the lab: its client has one token of the pair only
+	FromDefect        // a token ordered with something wrong: what a client does with it is not judged
+)
+
+// Mark is a point in the record: its place among all arrivals and ends, and its time by both clocks.
+type Mark struct {
+	Order   int // from 1
+	Hub     time.Time
+	Machine time.Time
+}
+
+// until returns how long it was from m to n. The longer of the two clocks counts: a test that advances the hub's clock
+// lets time pass, and so does one that stops that clock and sleeps.
+func (m Mark) until(n Mark) time.Duration {
+	return max(n.Hub.Sub(m.Hub), n.Machine.Sub(m.Machine))
+}
+
+// Token is what a request presented.
+type Token struct {
+	Refresh    bool // a refresh token; else an access token
+	Generation int  // of its pair: how many rotations came before it
+	Issued     time.Time
+	State      string // valid, expired, not_yet_valid, spent, revoked, wrong_type, malformed
+}
+
+// Pair is an access token and a refresh token that the hub issued together.
+type Pair struct {
+	Generation int
+	Issued     time.Time     // of the access token, by the hub's clock
+	Lifetime   time.Duration // of the access token
+}
+
+// Current is the state of a session when a request arrived.
+type Current struct {
+	Pair
+	Expired     bool // the access token was expired by order
+	RefreshOver bool // the refresh token had expired, or the session had ended
+}
+
+// received reports whether the client got the whole answer.
+func (e *Exchange) received() bool {
+	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
+}
+
+// refused reports whether the client got a 401. A dialect may have given it another status.
+func (e *Exchange) refused() bool {
+	return e.received() && (e.Status == 401 || e.Hub == 401)
+}
+
+// saw reports whether the client got an answer with this code.
+func (e *Exchange) saw(code string) bool { return e.received() && e.Code == code }
+
+// endedBefore reports whether e was over when other arrived.
+func (e *Exchange) endedBefore(other *Exchange) bool {
+	return e.End.Order > 0 && e.End.Order < other.Arrival.Order
+}
+
+// apart is how much later than an answer a request must come to be after it, when their connections do not tell.
+const apart = 100 * time.Millisecond
+
+// follows reports whether e was certainly sent after before had been answered: it came on the same connection, on one
+// opened since, or long enough after. The answer takes its time to reach the client, and what the client had begun until
+// then comes after it in the record all the same.
+func (e *Exchange) follows(before *Exchange) bool {
+	return before.endedBefore(e) && (e.Conn != 0 && e.Conn == before.Conn ||
+		e.Opened.After(before.End.Machine) || before.End.until(e.Arrival) > apart)
+}
+
+// isRefresh reports whether e sent a refresh token of this hub to be exchanged.
+func (e *Exchange) isRefresh() bool {
+	return e.Operation == "refresh" && e.Session != "" && e.Token != nil && e.Token.Refresh
+}
+
+// isAccess reports whether e used an access token of this hub.
+func (e *Exchange) isAccess() bool {
+	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh" && e.Operation != "introspect"
+}
+
+// exchanged reports whether e is a refresh whose new pair the client got.
+func (e *Exchange) exchanged() bool {
+	return e.isRefresh() && e.received() && !e.Injected && e.Given != nil
+}
+
+// isOf reports whether t belongs to this pair or a later one of the session. Without rotation pairs differ by time only.
+func (t *Token) isOf(p *Pair) bool {
+	return t.Generation >= p.Generation && !t.Issued.Before(p.Issued)
+}

@@ -1,0 +1,154 @@
+// The verdict: what all rules say, in the order of the requests.
+
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// reaction is how long a client may take to do what an answer calls for.
+const reaction = 2 * time.Second
+
+// Finding is something that the client did, and the requests that show it.
+type Finding struct {
+	Rule     string
+	Sentence string
+	Session  string // "" for none
+	Seqs     []int  // in order
+}
+
+// Verdict is what a record says about its client.
+type Verdict struct {
+	Findings []Finding // mistakes; none for a clean client
+	Notes    []Finding // advice
+
+	// Open is how long, by the machine's clock, it takes until the verdict depends on nothing that the client may still
+	// do in time. 0: it depends on nothing now.
+	Open time.Duration
+}
+
+// Judge returns the verdict on a record at the time now, whose Order may be 0. Exchanges stand in the order of their
+// arrival. ended says when each epoch but the one in force was over, by the hub's clock before it was changed.
+func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
+	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool)}
+	for _, e := range record {
+		switch {
+		case e.Operation == "login" || e.Operation == "register":
+			c.logins = append(c.logins, e)
+		case e.Operation == "refresh" && e.Token == nil:
+			c.unreadable = append(c.unreadable, e)
+		}
+	}
+	for _, s := range sessionsOf(record) {
+		c.sessions[s.id] = s
+		c.judgeSession(s)
+	}
+	c.repeatedFailure()
+	c.retryAfterIgnored()
+	c.tokenInAddress()
+	for _, list := range [][]Finding{c.verdict.Findings, c.verdict.Notes} {
+		slices.SortFunc(list, func(a, b Finding) int {
+			return cmp.Or(slices.Compare(a.Seqs, b.Seqs), cmp.Compare(a.Rule, b.Rule))
+		})
+	}
+	return c.verdict
+}
+
+// trial is one judgement under way.
+type trial struct {
+	record     []*Exchange
+	now        Mark
+	ended      []Mark
+	sessions   map[string]*session // by id
+	logins     []*Exchange         // and registrations
+	unreadable []*Exchange         // refreshes without a token that this hub can read
+	told       map[*Exchange]bool  // shown by a finding about refreshes
+	verdict    Verdict
+}
+
+// judgeSession applies the rules that look at one session.
+func (c *trial) judgeSession(s *session) {
+	if s.origin == FromDefect {
+		return
+	}
+	c.wrongTokenType(s)
+	c.tokenAfterLogout(s)
+	s.findExpiries()
+	for _, x := range s.expiries {
+		c.twoRefreshes(s, x)
+		c.spentRefreshToken(s, x)
+	}
+	if s.origin == FromLogin {
+		c.refreshWithoutNeed(s)
+		c.noRefreshAfterExpiry(s)
+		c.notRepeated(s)
+	}
+}
+
+// find adds a finding that these exchanges show, if there are any.
+func (c *trial) find(rule, sentence string, shown ...*Exchange) {
+	c.verdict.Findings = add(c.verdict.Findings, rule, sentence, shown)
+}
+
+// note adds a note that these exchanges show, if there are any.
+func (c *trial) note(rule, sentence string, shown ...*Exchange) {
+	c.verdict.Notes = add(c.verdict.Notes, rule, sentence, shown)
+}
+
+func add(list []Finding, rule, sentence string, shown []*Exchange) []Finding {
+	if len(shown) == 0 {
+		return list
+	}
+	f := Finding{Rule: rule, Sentence: sentence, Seqs: seqs(shown)}
+	for _, e := range shown {
+		f.Session = cmp.Or(f.Session, e.Session)
+	}
+	return append(list, f)
+}
+
+// timeIsUp reports whether the client has had its time to react to the answer to e. A change of epoch ends the time
+// without a result; if nothing but time is missing, the verdict is open.
+func (c *trial) timeIsUp(e *Exchange) bool {
+	if e.Epoch < len(c.ended) {
+		return e.End.until(c.ended[e.Epoch]) > reaction
+	}
+	waited := e.End.until(c.now)
+	if waited <= reaction {
+		c.verdict.Open = max(c.verdict.Open, reaction-waited+time.Millisecond)
+	}
+	return waited > reaction
+}
+
+// seqs returns the numbers of these exchanges, in order, each once.
+func seqs(shown []*Exchange) []int {
+	numbers := make([]int, len(shown))
+	for i, e := range shown {
+		numbers[i] = e.Seq
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
+// requests names exchanges: "Request 3", "Requests 3, 4 and 7".
+func requests(shown []*Exchange) string {
+	numbers := seqs(shown)
+	if len(numbers) == 1 {
+		return fmt.Sprintf("Request %d", numbers[0])
+	}
+	var b strings.Builder
+	b.WriteString("Requests ")
+	for i, n := range numbers {
+		switch {
+		case i > 0 && i == len(numbers)-1:
+			b.WriteString(" and ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
+}

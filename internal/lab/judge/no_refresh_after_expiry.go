@@ -1,0 +1,40 @@
+package judge
+
+import "slices"
+
+// noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
+//
+// Not judged: a client that refreshes meanwhile or has the new pair already, that logs in or out instead, whose refresh
+// token has expired, too, or that did not get the answer.
+func (c *trial) noRefreshAfterExpiry(s *session) {
+	var shown []*Exchange
+	for _, e := range s.exchanges {
+		if e.isAccess() && e.saw("token_expired") && !e.Current.RefreshOver && !c.handled(s, e) && c.timeIsUp(e) {
+			shown = append(shown, e)
+		}
+	}
+	c.find("no_refresh_after_expiry", requests(shown)+" got token_expired, and no refresh followed within two seconds. "+
+		"Exchange the refresh token and send the request again with the new access token.", shown...)
+}
+
+// handled reports whether the client did something about the expired token of e.
+func (c *trial) handled(s *session, e *Exchange) bool {
+	later := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order }
+	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
+	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
+	return slices.ContainsFunc(c.logins, later) || slices.ContainsFunc(s.logouts, later) ||
+		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying)
+}
+
+// renews reports whether the refresh r is for the expiry that e met, or for a later one. One that came after e is,
+// whichever token it sent.
+func (r *Exchange) renews(e *Exchange) bool {
+	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.Given != nil && r.Given.Issued.After(e.Token.Issued) ||
+		r.Policy.spends() && r.Token.Generation >= e.Token.Generation
+}
+
+// inTime reports whether next came within the time that a client may take to react to the answer to e. The machine's
+// clock counts: a client does not get slower by a test that advances the hub's.
+func inTime(e, next *Exchange) bool {
+	return next.Arrival.Machine.Sub(e.End.Machine) <= reaction
+}

@@ -1,0 +1,54 @@
+package judge
+
+import "slices"
+
+// notRepeated is a note: a refresh succeeded, and requests that had got token_expired before were not sent again within
+// two seconds. Their callers have been left with the 401. The refresh is shown, too.
+func (c *trial) notRepeated(s *session) {
+	for _, x := range s.expiries {
+		i := slices.IndexFunc(x.refreshes, (*Exchange).exchanged)
+		if i < 0 || x.told {
+			continue
+		}
+		granted := x.refreshes[i]
+		if left := s.abandoned(granted); len(left) > 0 && c.timeIsUp(granted) {
+			c.note("not_repeated", requests(left)+" got token_expired, and after the refresh nobody sent them again. "+
+				"Repeat every request that waited for the refresh.", append(left, granted)...)
+		}
+	}
+}
+
+// abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
+// Where as many are left as of another caller's, the latest count as left: they found the refresh under way.
+func (s *session) abandoned(granted *Exchange) []*Exchange {
+	waiting := make(map[place][]*Exchange)
+	for _, e := range s.exchanges {
+		p := e.place()
+		switch {
+		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
+			return nil
+		case !e.isAccess():
+		case e.Token.isOf(granted.Given):
+			if inTime(granted, e) && len(waiting[p]) > 0 {
+				waiting[p] = waiting[p][1:]
+			}
+		case e.saw("token_expired") && e.End.Order < granted.End.Order && e.Token.isOf(&granted.Current.Pair):
+			waiting[p] = append(withoutRepeated(waiting[p], e), e)
+		}
+	}
+	var left []*Exchange
+	for _, requests := range waiting {
+		left = append(left, requests...)
+	}
+	return left
+}
+
+// withoutRepeated returns the requests but for the first one that e, the same request, followed: its caller has tried
+// once more.
+func withoutRepeated(requests []*Exchange, e *Exchange) []*Exchange {
+	i := slices.IndexFunc(requests, e.follows)
+	if i < 0 {
+		return requests
+	}
+	return slices.Delete(requests, i, i+1)
+}

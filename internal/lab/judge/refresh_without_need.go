@@ -1,0 +1,71 @@
+package judge
+
+import (
+	"slices"
+	"time"
+)
+
+// spare is how much of an access token's life must be left for a refresh to be early, whatever the lifetime: real
+// clients refresh 10, 60 or 90 seconds ahead.
+const spare = 2 * time.Minute
+
+// refreshWithoutNeed: three early refreshes within one lifetime of the access token. A refresh is early when more than
+// half of the access token's life, and more than two minutes, are left, and no request with an access token of that pair
+// has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access token in memory
+// refreshes at every load.
+//
+// A refresh that two_refreshes shows is not early as well.
+func (c *trial) refreshWithoutNeed(s *session) {
+	early := s.earlyRefreshes()
+	habit := make(map[*Exchange]bool)
+	for i := 2; i < len(early); i++ {
+		first, last := early[i-2], early[i]
+		if first.Epoch == last.Epoch && first.Arrival.until(last.Arrival) <= first.Current.Lifetime {
+			habit[first], habit[early[i-1]], habit[last] = true, true, true
+		}
+	}
+	isHabit := func(r *Exchange) bool { return habit[r] }
+	once := slices.DeleteFunc(slices.Clone(early), isHabit)
+	often := slices.DeleteFunc(early, func(r *Exchange) bool { return !isHabit(r) })
+	c.find("refresh_without_need", requests(often)+" refreshed although more than half of the access token's lifetime "+
+		"(expires_in) was left, three times within one lifetime. Refresh shortly before it ends, or on a 401.", often...)
+	c.note("early_refresh", requests(once)+" refreshed although more than half of the access token's lifetime "+
+		"(expires_in) was left. Refresh shortly before it ends, or on a 401.", once...)
+}
+
+// earlyRefreshes returns the refreshes that nothing called for, in order.
+func (s *session) earlyRefreshes() []*Exchange {
+	var early []*Exchange
+	for _, x := range s.expiries {
+		i := slices.IndexFunc(x.refreshes, (*Exchange).exchanged)
+		if i < 0 || x.told || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
+			continue
+		}
+		last := x.refreshes[i]
+		early = append(early, last)
+		for _, r := range x.refreshes[i+1:] { // with a token that is never spent; those racing with the first are none more
+			if !r.Policy.spends() && r.exchanged() && r.follows(last) && s.isEarly(r) {
+				early, last = append(early, r), r
+			}
+		}
+	}
+	return early
+}
+
+// isEarly reports whether the access token was good for long when r came.
+func (s *session) isEarly(r *Exchange) bool {
+	life := r.Current.Lifetime
+	left := life - r.Arrival.Hub.Sub(r.Current.Issued)
+	for _, e := range s.exchanges {
+		if !e.endedBefore(r) {
+			continue
+		}
+		if e.Given != nil && e.Given.Generation == r.Current.Generation { // a client may measure by its own clock
+			left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
+		}
+		if e.isAccess() && e.refused() && e.Token.isOf(&r.Current.Pair) {
+			return false
+		}
+	}
+	return !r.Current.Expired && left > life/2 && left > spare
+}

@@ -1,0 +1,123 @@
+package judge
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	chain    = 5               // so many failures in a row are a finding
+	pause    = 5 * time.Second // a longer one ends the row
+	lookBack = 1000            // requests that may lie between two of a chain
+)
+
+// repeatedFailure: the same operation with the same token, or without a token with the same body, failed five times in a
+// row: no success, and no pause over five seconds between. Each request of such a chain certainly follows the one before
+// it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain of five.
+//
+// A changed body, query or other resource hides nothing when a token is there; a 404 speaks of its path only. A request
+// that its client gave up is neither a failure nor a success. Refreshes that another rule shows are not told again.
+func (c *trial) repeatedFailure() {
+	bySession := newGroups()
+	for _, row := range c.rows() {
+		bySession.add(row[0].Session, c.chained(row)...)
+	}
+	for _, shown := range bySession.each {
+		if len(shown) > 0 {
+			c.find("repeated_failure", requests(shown)+" failed one after the other and were sent again at once, five times or more. "+
+				"Stop after a few tries, and wait longer before each.", shown...)
+		}
+	}
+}
+
+// effort is what makes a failed request the same request again.
+type effort struct {
+	operation string
+	presented uint64
+	body      uint64
+	path      string
+}
+
+func (e *Exchange) effort() effort {
+	f := effort{operation: e.Operation, presented: e.Presented}
+	if e.Presented == 0 {
+		f.body = e.Body
+	}
+	if e.Presented == 0 || e.Operation == "other" {
+		f.path = e.Path
+	}
+	return f
+}
+
+// rows returns the failures of each effort that no success interrupts.
+func (c *trial) rows() [][]*Exchange {
+	var rows [][]*Exchange
+	current := make(map[effort]int) // index in rows
+	for _, e := range c.record {
+		f := e.effort()
+		i, ok := current[f]
+		switch {
+		case e.End.Order == 0 || e.Left:
+		case e.received() && e.Status < 400:
+			delete(current, f)
+		case c.told[e]:
+		case !ok:
+			current[f] = len(rows)
+			rows = append(rows, []*Exchange{e})
+		default:
+			rows[i] = append(rows[i], e)
+		}
+	}
+	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
+}
+
+// chained returns the exchanges of a row that lie on a chain of five.
+func (c *trial) chained(row []*Exchange) []*Exchange {
+	behind := make([]int, len(row)) // length of the longest chain that ends here, 5 at most
+	ahead := make([]int, len(row))  // that begins here
+	for i := range row {
+		behind[i] = 1
+		for j := i - 1; j >= max(0, i-lookBack) && behind[i] < chain; j-- {
+			if c.links(row[j], row[i]) {
+				behind[i] = max(behind[i], min(behind[j]+1, chain))
+			}
+		}
+	}
+	for i := len(row) - 1; i >= 0; i-- {
+		ahead[i] = 1
+		for j := i + 1; j < min(len(row), i+lookBack) && ahead[i] < chain; j++ {
+			if c.links(row[i], row[j]) {
+				ahead[i] = max(ahead[i], min(ahead[j]+1, chain))
+			}
+		}
+	}
+	var shown []*Exchange
+	for i, e := range row {
+		if behind[i]+ahead[i]-1 >= chain {
+			shown = append(shown, e)
+		}
+	}
+	return shown
+}
+
+// links reports whether e is the next try after before.
+func (c *trial) links(before, e *Exchange) bool {
+	if before.Epoch != e.Epoch || !e.follows(before) || before.End.until(e.Arrival) > pause || c.atExpiry(before, e) {
+		return false
+	}
+	return e.Path == before.Path || e.Status != 404 && before.Status != 404
+}
+
+// atExpiry reports whether e may be one of many requests that a page had asked for when its access token ended: it came
+// hard upon before, and the client refreshed or logged in around it. Clients with few connections send them one behind the other.
+func (c *trial) atExpiry(before, e *Exchange) bool {
+	if !e.isAccess() || !e.refused() || !before.refused() || before.End.until(e.Arrival) > apart {
+		return false
+	}
+	reacts := func(r *Exchange) bool {
+		began := r.Arrival.Order < e.Arrival.Order || r.Arrival.Machine.Sub(e.End.Machine) <= reaction
+		return began && (r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= apart)
+	}
+	s := c.sessions[e.Session]
+	return s != nil && slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(c.logins, reacts)
+}

@@ -1,0 +1,107 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+)
+
+// late is how long after a 401 still comes what a client had begun before it heard.
+const late = time.Second
+
+// tokenAfterLogout: a token of a session was used after its logout had been answered. The logout is shown, too. What left
+// before that answer is no use after it (Exchange.follows), and another logout is none either.
+//
+// A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
+// worthless to its client as well, but for one refresh and for what follows within a second.
+//
+// Not judged: a logout of which the client got no answer, and sessions that the lab ended.
+func (c *trial) tokenAfterLogout(s *session) {
+	end := s.logout()
+	if end == nil {
+		end = c.endedElsewhere(s)
+	}
+	if end == nil {
+		return
+	}
+	var uses []*Exchange
+	for _, e := range s.exchanges {
+		if e.usesToken() && end.covers(e) {
+			uses = append(uses, e)
+		}
+	}
+	if len(uses) > 0 {
+		c.find("token_after_logout", fmt.Sprintf("%s used a token after request %d had logged out. "+
+			"Forget both tokens on logout and cancel what is still to be sent.", requests(uses), end.logout.Seq),
+			append(uses, end.logout)...)
+	}
+}
+
+// ending is the end of a session.
+type ending struct {
+	logout *Exchange
+	told   *Exchange // the answer by which the client knows
+	slack  time.Duration
+}
+
+// covers reports whether e was sent by a client that knew. Many clients try a refresh on any 401, and again until they
+// hear that it is refused.
+func (end *ending) covers(e *Exchange) bool {
+	if end.told != end.logout && e.isRefresh() && !end.told.isRefresh() {
+		return false
+	}
+	return e.follows(end.told) && end.told.End.until(e.Arrival) >= end.slack
+}
+
+func (e *Exchange) isLogout() bool {
+	return e.Operation == "logout" && e.received() && !e.Injected && e.Hub >= 200 && e.Hub < 300
+}
+
+func (e *Exchange) usesToken() bool {
+	return e.Token != nil && e.Operation != "logout" && e.Operation != "introspect"
+}
+
+// logout returns the session's own end, or nil.
+func (s *session) logout() *ending {
+	for _, e := range s.logouts {
+		if e.isLogout() {
+			return &ending{logout: e, told: e}
+		}
+	}
+	return nil
+}
+
+// endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or, without
+// one, the first 401.
+func (c *trial) endedElsewhere(s *session) *ending {
+	logout := c.logoutOfAll(s)
+	if logout == nil {
+		return nil
+	}
+	var told *Exchange
+	for _, e := range s.exchanges {
+		if !e.usesToken() || !e.refused() || e.Code != "token_revoked" || e.Arrival.Order < logout.Arrival.Order {
+			continue
+		}
+		if told == nil {
+			told = e
+		}
+		if e.isRefresh() {
+			return &ending{logout, e, late}
+		}
+	}
+	if told == nil {
+		return nil
+	}
+	return &ending{logout, told, late}
+}
+
+// logoutOfAll returns the first logout of all of a user's sessions after s had begun, or nil.
+func (c *trial) logoutOfAll(s *session) *Exchange {
+	for _, e := range c.record {
+		if e.Everywhere && e.isLogout() && e.User != "" && e.User == s.user && e.Session != s.id &&
+			e.Arrival.Order > s.exchanges[0].Arrival.Order {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package judge
+
+// tokenInAddress: a token stood in the path or the query of a request (RFC 6750 section 5.3: don't pass bearer tokens in
+// page URLs).
+func (c *trial) tokenInAddress() {
+	bySession := newGroups()
+	for _, e := range c.record {
+		if e.InAddress {
+			bySession.add(e.Session, e)
+		}
+	}
+	for _, shown := range bySession.each {
+		c.find("token_in_address", requests(shown)+" had a token in the address, where it ends in logs and histories. "+
+			"Send it as Authorization: Bearer TOKEN.", shown...)
+	}
+}
+
+// groups is exchanges by session, in the order in which the sessions came up.
+type groups struct {
+	index map[string]int
+	each  [][]*Exchange
+}
+
+func newGroups() *groups { return &groups{index: make(map[string]int)} }
+
+func (g *groups) add(session string, shown ...*Exchange) {
+	i, ok := g.index[session]
+	if !ok {
+		i = len(g.each)
+		g.index[session] = i
+		g.each = append(g.each, nil)
+	}
+	g.each[i] = append(g.each[i], shown...)
+}

@@ -1,0 +1,69 @@
+package judge
+
+// twoRefreshes: one expiry was answered with more than one refresh, and at least one of them succeeded. All of them are
+// shown, whichever won.
+//
+// Not counted: a refresh that failed by a fault, or of which the client got no answer, unless the client already had the
+// new pair when it sent it; and what the policy in force allows. Under grace that is a repeat that gets the same
+// successor again; with reuse allowed, or without rotation, it is every repeat.
+func (c *trial) twoRefreshes(s *session, x *expiry) {
+	if !x.refreshes[0].Policy.spends() {
+		return
+	}
+	var shown []*Exchange
+	succeeded := false
+	for _, r := range x.refreshes {
+		if !x.counts(r) {
+			continue
+		}
+		shown = append(shown, r)
+		succeeded = succeeded || r.exchanged()
+	}
+	if len(shown) < 2 || !succeeded {
+		return
+	}
+	c.find("two_refreshes", requests(shown)+" refreshed for the same expiry. "+
+		"Let one request refresh and have all others wait for its result.", shown...)
+	x.told = true
+	for _, r := range shown {
+		c.told[r] = true
+	}
+}
+
+// counts reports whether r is one of the refreshes that x needed only one of.
+func (x *expiry) counts(r *Exchange) bool {
+	switch {
+	case x.forgiven(r):
+		return false
+	case r.exchanged(), r.Hub == 401 && !r.Injected && x.known(r.Token.Generation):
+		return true
+	}
+	for _, before := range x.refreshes { // the client had the new pair, so it had no reason to try at all
+		if before != r && before.exchanged() && before.endedBefore(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// known reports whether the client got a pair for the refresh token of this generation.
+func (x *expiry) known(generation int) bool { return x.firstExchange(generation) != nil }
+
+// firstExchange returns the first refresh with this generation's token whose new pair the client got, or nil.
+func (x *expiry) firstExchange(generation int) *Exchange {
+	for _, r := range x.refreshes {
+		if r.exchanged() && r.Token.Generation == generation {
+			return r
+		}
+	}
+	return nil
+}
+
+// forgiven reports whether r repeats a refresh within the time of grace.
+func (x *expiry) forgiven(r *Exchange) bool {
+	granted := x.successor(r.Token.Generation)
+	if r.Policy.Grace == 0 || granted == nil || granted == r || r.Code == "token_reused" {
+		return false
+	}
+	return r.Hub == 200 || r.Arrival.Hub.Sub(granted.End.Hub) < r.Policy.Grace
+}
