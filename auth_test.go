@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +14,6 @@ const (
 	refreshPath  = "/api/authentication/refresh"
 	logoutPath   = "/api/authentication/logout"
 )
-
-var formType = []string{"Content-Type", "application/x-www-form-urlencoded"}
 
 // payload returns the claims of a token, unchecked.
 func payload(t *testing.T, token string) map[string]any {
@@ -34,15 +31,6 @@ func payload(t *testing.T, token string) map[string]any {
 		t.Fatal(err)
 	}
 	return claims
-}
-
-func keysOf(m map[string]any) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // TestALifeOfASession goes once through every operation on accounts; internal/e2e tells the rest from outside.

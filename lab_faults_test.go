@@ -15,18 +15,6 @@ func (h *testHub) fault(order object) string {
 	return h.post("/lab/faults", order).want(201).str("id")
 }
 
-// left returns how many requests a fault will still take.
-func (h *testHub) left(id string) any {
-	h.t.Helper()
-	for _, f := range h.get("/lab/faults").want(200).json()["faults"].([]any) {
-		if f.(object)["id"] == id {
-			return f.(object)["left"]
-		}
-	}
-	h.t.Fatalf("no fault %s", id)
-	return nil
-}
-
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

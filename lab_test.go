@@ -52,13 +52,6 @@ func (h *testHub) space(name string) *testHub {
 	return &inner
 }
 
-// serve puts h behind a socket, for what a recorder can't show. It returns the base URL.
-func (h *testHub) serve() string {
-	server := httptest.NewServer(h.handler)
-	h.t.Cleanup(server.Close)
-	return server.URL
-}
-
 // requests returns the requests that the lab has seen.
 func (h *testHub) requests(query ...string) (list []object) {
 	h.t.Helper()

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -231,16 +230,6 @@ func (h *testHub) refreshWith(token string) *answer {
 }
 
 func bearerOf(token string) []string { return []string{"Authorization", "Bearer " + token} }
-
-// writeFile returns the path of a new file with this content, in a folder of its own.
-func writeFile(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func readFile(t testing.TB, path string) string {
 	t.Helper()

@@ -89,7 +89,7 @@ func TestTokenStates(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	for _, defect := range []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"} {
-		got := h.post("/lab/tokens", object{"user": "demo", "defect": defect}).want(201)
+		got := h.order(object{"user": "demo", "defect": defect})
 		h.me(got.str("token"))
 	}
 	var states []string
@@ -209,7 +209,6 @@ func TestExpectSeesWhoIsHeld(t *testing.T) {
 func TestOrderedTokens(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	order := func(body object) *answer { return h.post("/lab/tokens", body).want(201) }
 	for defect, want := range map[string]struct {
 		status int
 		code   string
@@ -219,7 +218,7 @@ func TestOrderedTokens(t *testing.T) {
 		"tampered": {401, "token_malformed"}, "revoked": {401, "token_revoked"},
 	} {
 		for _, kind := range []string{"access", "refresh"} {
-			got := order(object{"user": "demo", "kind": kind, "defect": defect})
+			got := h.order(object{"user": "demo", "kind": kind, "defect": defect})
 			present := h.me
 			if kind == "refresh" {
 				present = h.refresh
@@ -236,7 +235,7 @@ func TestOrderedTokens(t *testing.T) {
 			}
 		}
 	}
-	early := order(object{"user": "user-demo", "defect": "not_yet_valid"}).str("token")
+	early := h.order(object{"user": "user-demo", "defect": "not_yet_valid"}).str("token")
 	h.clock(object{"advance": "1h"})
 	h.me(early).want(200)
 }
@@ -244,13 +243,13 @@ func TestOrderedTokens(t *testing.T) {
 func TestOrderedClaims(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	got := h.post("/lab/tokens", object{"user": "demo", "claims": object{"role": "admin", "tenant": object{"id": 7}, "aud": []string{"a", "b"}}}).want(201)
+	got := h.order(object{"user": "demo", "claims": object{"role": "admin", "tenant": object{"id": 7}, "aud": []string{"a", "b"}}})
 	h.me(got.str("token")).want(200)
 	c := payload(t, got.str("token"))
 	if c["role"] != "admin" || fmt.Sprint(c["tenant"]) != "map[id:7]" || fmt.Sprint(c["aud"]) != "[a b]" || c["username"] != "demo" {
 		t.Error(c)
 	}
-	tampered := h.post("/lab/tokens", object{"user": "demo", "defect": "tampered"}).want(201)
+	tampered := h.order(object{"user": "demo", "defect": "tampered"})
 	if sub := payload(t, tampered.str("token"))["sub"]; sub == "user-demo" || tampered.json()["claims"].(object)["sub"] != sub {
 		t.Errorf("tampered: %s", tampered.body)
 	}
@@ -263,19 +262,19 @@ func TestOrderedClaims(t *testing.T) {
 		"token_malformed": {"iss": "somebody else"},
 		"token_revoked":   {"sid": "another", "jti": "another.0a"},
 	} {
-		token := h.post("/lab/tokens", object{"user": "demo", "claims": claims}).want(201).str("token")
+		token := h.order(object{"user": "demo", "claims": claims}).str("token")
 		h.me(token).want(401, name)
 	}
 	for claim, status := range map[string]int{"exp": 200, "iat": 200, "nbf": 401} { // a language's own clock is finer than a token's
 		fine := float64(noon.Unix()) + 60.123456789
-		token := h.post("/lab/tokens", object{"user": "demo", "claims": object{claim: fine}}).want(201).str("token")
+		token := h.order(object{"user": "demo", "claims": object{claim: fine}}).str("token")
 		if got := payload(t, token)[claim]; got != math.Round(fine*1000)/1000 {
 			t.Errorf("%s %v, ordered %v", claim, got, fine)
 		}
 		h.me(token).want(status)
 	}
-	h.me(h.post("/lab/tokens", object{"user": "demo", "claims": object{"exp": 1e300}}).want(201).str("token")).want(401, "token_malformed")
-	without := h.post("/lab/tokens", object{"user": "demo", "claims": object{"exp": nil}}).want(201).str("token")
+	h.me(h.order(object{"user": "demo", "claims": object{"exp": 1e300}}).str("token")).want(401, "token_malformed")
+	without := h.order(object{"user": "demo", "claims": object{"exp": nil}}).str("token")
 	if _, ok := payload(t, without)["exp"]; ok {
 		t.Error("exp is there")
 	}

@@ -97,7 +97,7 @@ func TestState(t *testing.T) {
 	h := start(t, "-ephemeral", "-lab")
 	h.login("demo")
 	h.post("/lab/faults", object{"operation": "me", "status": 500}).want(201)
-	h.put("/lab/refresh-policy", object{"reuse": "grace", "grace": "90s"}).want(200)
+	h.policy(object{"reuse": "grace", "grace": "90s"})
 	h.space("a").get("/lab").want(200)
 	got := h.get("/lab").want(200).json()
 	counts, policy := fmt.Sprint(got["counts"]), fmt.Sprint(got["policy"])
@@ -119,7 +119,7 @@ func TestReset(t *testing.T) {
 	}
 	h.post(runPath, nil).want(200)
 	h.post("/lab/faults", object{"operation": "*", "status": 500, "times": 0}).want(201)
-	h.put("/lab/refresh-policy", object{"reuse": "allow"}).want(200)
+	h.policy(object{"reuse": "allow"})
 	h.clock(object{"advance": "1h", "frozen": true})
 
 	h.post("/lab/reset", nil).want(204)
@@ -205,7 +205,7 @@ func TestRefreshPolicies(t *testing.T) {
 	policy := func(t *testing.T, body object) (*hub, pair, pair) {
 		h := newStillHub(t)
 		h.clock(object{"frozen": true})
-		h.put("/lab/refresh-policy", body).want(200)
+		h.policy(body)
 		first := h.login("demo")
 		return h, first, h.refresh(first.refresh).want(200).pair()
 	}
@@ -250,7 +250,7 @@ func TestSnapshotIsPutBackExactly(t *testing.T) {
 	before := h.refresh(h.login("demo").refresh).want(200).pair()
 	h.post(runPath, nil).want(200)
 	impact, entries := h.get(listingPath+"/impact").want(200), fmt.Sprint(h.entries())
-	h.put("/lab/refresh-policy", object{"reuse": "grace", "grace": "5s"}).want(200)
+	h.policy(object{"reuse": "grace", "grace": "5s"})
 	h.post("/lab/faults", object{"operation": "login", "status": 503, "times": 3, "skip": 1, "headers": object{"Retry-After": "2"}, "body": object{"a": []int{1}}}).want(201)
 	h.login("demo")
 	taken := h.get("/lab/snapshot").want(200)
