@@ -26,8 +26,8 @@ func (s *Embedded) Replay(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if e.User != nil {
-		u, err := e.User.user()
+	if e.User != nil && !(e.User.Hash == "" && s.seeds[e.User.ID] == nil) { // a changed seed that is not in -users any more
+		u, err := e.User.user(s.seeds[e.User.ID])
 		if err != nil {
 			return err
 		}
@@ -75,8 +75,11 @@ func (s *Embedded) applyLocked(e *event) {
 			s.rememberReused(id, e.Reused)
 		}
 	}
+	if e.Gone != "" {
+		s.removeUser(e.Gone)
+	}
 	if e.User != nil {
-		if u, err := e.User.user(); err == nil {
+		if u, err := e.User.user(s.seeds[e.User.ID]); err == nil {
 			s.addUser(u)
 		}
 	}
@@ -86,7 +89,7 @@ func (s *Embedded) applyLocked(e *event) {
 	}
 	if e.Rotate != nil {
 		if current := s.sessions[e.Rotate.Session]; current != nil {
-			current.Generation, current.Issued = e.Rotate.Generation, e.Rotate.Issued
+			current.Generation, current.Issued, current.Behind = e.Rotate.Generation, e.Rotate.Issued, e.Rotate.Behind
 		}
 	}
 	if e.Expire != nil {
@@ -96,18 +99,43 @@ func (s *Embedded) applyLocked(e *event) {
 	}
 }
 
-// forgetAll removes all sessions and all users but the seeds.
+// forgetAll removes all sessions and all users but the seeds, which become what they were.
 func (s *Embedded) forgetAll() {
 	clear(s.sessions)
 	clear(s.ofUser)
 	clear(s.reused)
+	clear(s.users)
 	clear(s.byLogin)
 	clear(s.alike)
-	for id, u := range s.users {
-		if u.Seed {
-			s.addUser(u)
-		} else {
-			delete(s.users, id)
+	clear(s.gone)
+	for _, u := range s.seeds {
+		s.addUser(u)
+	}
+}
+
+// removeUser removes a user and its sessions.
+func (s *Embedded) removeUser(id string) {
+	if of := s.ofUser[id]; of != nil {
+		for _, session := range slices.Clone(of.oldestFirst) {
+			s.removeSession(session)
+		}
+	}
+	if u := s.users[id]; u != nil {
+		s.forgetLogins(u)
+		delete(s.users, id)
+	}
+	if s.seeds[id] != nil {
+		s.gone[id] = true
+	}
+}
+
+func (s *Embedded) forgetLogins(u *User) {
+	for _, name := range u.logins() {
+		if s.byLogin[Fold(name)] == u {
+			delete(s.byLogin, Fold(name))
+		}
+		if s.alike[strings.ToLower(name)] == u {
+			delete(s.alike, strings.ToLower(name))
 		}
 	}
 }
@@ -120,8 +148,13 @@ func (s *Embedded) rememberReused(id string, generation int) {
 	s.reused[id] = generation
 }
 
+// addUser adds a user, or puts it in the place of the one of its id.
 func (s *Embedded) addUser(u *User) {
 	u.Record()
+	if old := s.users[u.ID]; old != nil {
+		s.forgetLogins(old)
+	}
+	delete(s.gone, u.ID)
 	s.users[u.ID] = u
 	for _, name := range u.logins() {
 		if holder := s.byLogin[Fold(name)]; holder == nil || holder.ID == u.ID {
@@ -138,9 +171,12 @@ func (s *Embedded) freeFor(u *User) error {
 	holder := s.byLogin[Fold(u.Username)]
 	onlyEmail := u.Username == u.Email // then it is the address that is taken, unless a user has it as the user name
 	switch {
-	case holder != nil && (!onlyEmail || Fold(holder.Username) == Fold(u.Username)):
+	case holder != nil && holder.ID != u.ID && (!onlyEmail || Fold(holder.Username) == Fold(u.Username)):
 		return ErrUsernameTaken
-	case u.Email != "" && s.byLogin[Fold(u.Email)] != nil:
+	case u.Email == "":
+		return nil
+	}
+	if holder = s.byLogin[Fold(u.Email)]; holder != nil && holder.ID != u.ID {
 		return ErrEmailTaken
 	}
 	return nil
@@ -216,7 +252,12 @@ func (s *Embedded) sweep(end []string, ms int64) []string {
 func (s *Embedded) LiveRecords() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return len(s.users) - s.seeds + len(s.sessions)
+	return s.liveLocked()
+}
+
+// liveLocked counts every seed as unchanged, since the lab alone changes seeds and there are few of them.
+func (s *Embedded) liveLocked() int {
+	return max(0, len(s.users)-len(s.seeds)) + len(s.gone) + len(s.sessions)
 }
 
 // Snapshot returns the lines of a compacted journal. It calls take at the instant that they describe.
@@ -224,7 +265,10 @@ func (s *Embedded) Snapshot(take func()) iter.Seq[[]byte] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	take()
-	events := make([]event, 0, len(s.users)-s.seeds+len(s.sessions))
+	events := make([]event, 0, s.liveLocked())
+	for id := range s.gone {
+		events = append(events, event{Gone: id})
+	}
 	for _, u := range s.users {
 		if !u.Seed {
 			events = append(events, event{User: u.stored()})

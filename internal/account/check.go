@@ -35,11 +35,18 @@ func Check(seeds []*User, users []UserRecord, sessions []Session, fault func(pla
 
 // check checks a user by the rules of register and, if it keeps them, adds it to probe.
 func (r *UserRecord) check(probe *Embedded) error {
-	u, err := r.user()
+	seed := probe.seeds[r.ID]
+	if r.Gone && seed != nil && probe.users[r.ID] == seed {
+		probe.removeUser(r.ID)
+		return nil
+	}
+	u, err := r.user(seed)
 	switch {
+	case r.Gone:
+		return errors.New("must have the id of a seed to be gone")
 	case err != nil:
 		return err
-	case !isWordID(r.ID) || probe.users[r.ID] != nil:
+	case !isWordID(r.ID) || probe.users[r.ID] != seed || probe.gone[r.ID]:
 		return errors.New("must have an id of its own")
 	case !IsUsername(r.Username) || len(r.Name) > 256 || r.Email != "" && !IsEmail(r.Email):
 		return errors.New("must have username, email and name as register takes them")
@@ -61,6 +68,8 @@ func (s *Session) check() error {
 		return errors.New("must have created and issued in the years 1970 to 2199")
 	case s.AccessTTL <= 0 || s.AccessTTL > MaxTTL.Milliseconds() || s.RefreshTTL <= 0 || s.RefreshTTL > MaxTTL.Milliseconds():
 		return errors.New("must have access_ttl and refresh_ttl above 0 and of at most ten years")
+	case s.Behind < 0 || s.Behind > s.Generation:
+		return errors.New("must have behind from 0 to gen")
 	case s.Generation < 0 || s.Generation >= 1<<30 || s.AccessFrom < 0 || s.AccessFrom > s.Generation+1 || s.RefreshFrom < 0 || s.RefreshFrom > s.Generation+1:
 		return errors.New("must have generations from 0 on")
 	}

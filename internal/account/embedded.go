@@ -33,7 +33,8 @@ type Embedded struct {
 	users    map[string]*User // by id
 	byLogin  map[string]*User // by folded user name and e-mail address
 	alike    map[string]*User // by name in lower case: users of an older journal whose folded name another user has
-	seeds    int              // how many users are not of the journal
+	seeds    map[string]*User // by id: the users that are not of the journal, as they were at the start
+	gone     map[string]bool  // ids of seeds that have been deleted
 	sessions map[string]*Session
 	ofUser   map[string]*sessionList
 	reused   map[string]int // generation that sessions had reached when the reuse of a spent token ended them
@@ -49,7 +50,8 @@ func NewMemory(seeds []*User) (*Embedded, error) {
 		sessions: make(map[string]*Session),
 		ofUser:   make(map[string]*sessionList),
 		reused:   make(map[string]int),
-		seeds:    len(seeds),
+		seeds:    make(map[string]*User, len(seeds)),
+		gone:     make(map[string]bool),
 	}
 	for _, u := range seeds {
 		if s.users[u.ID] != nil {
@@ -58,6 +60,7 @@ func NewMemory(seeds []*User) (*Embedded, error) {
 		if err := s.freeFor(u); err != nil {
 			return nil, fmt.Errorf("user %q: %w", u.Username, err)
 		}
+		s.seeds[u.ID] = u
 		s.addUser(u)
 	}
 	return s, nil
@@ -132,7 +135,7 @@ func (s *Embedded) Rotate(ctx context.Context, ref SessionRef, generation int, n
 			return event{}, ErrRevoked
 		case generation < current.RefreshFrom:
 			return event{}, jwt.ErrExpired
-		case generation < current.Generation && !policy.forgives(current, generation, now):
+		case current.Spent(generation) && !policy.forgives(current, generation, now):
 			reused = ErrReused
 			return event{End: []string{current.ID}, Reused: current.Generation}, nil
 		}
@@ -141,12 +144,15 @@ func (s *Embedded) Rotate(ctx context.Context, ref SessionRef, generation int, n
 			return event{}, ErrDisabled
 		}
 		next = *current
-		if generation < current.Generation && !policy.Allow {
+		if current.Spent(generation) && !policy.Allow && !policy.Keep {
 			return event{}, nil // the same pair again
 		}
 		next.Generation++
-		next.Issued = now.UnixMilli()
-		return event{Rotate: &rotation{current.ID, next.Generation, next.Issued}}, nil
+		next.Issued, next.Behind = now.UnixMilli(), 0
+		if policy.Keep {
+			next.Behind = next.Generation - generation
+		}
+		return event{Rotate: &rotation{current.ID, next.Generation, next.Issued, next.Behind}}, nil
 	})
 	if err == nil {
 		err = reused

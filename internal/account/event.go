@@ -13,7 +13,8 @@ type event struct {
 	Reset  bool        `json:"reset,omitempty"`  // all sessions end and all users but the seeds go
 	End    []string    `json:"end,omitempty"`    // these sessions end
 	Reused int         `json:"reused,omitempty"` // because a token older than this generation, their last, was used again
-	User   *UserRecord `json:"user,omitempty"`   // this user registers
+	Gone   string      `json:"gone,omitempty"`   // the user of this id is deleted
+	User   *UserRecord `json:"user,omitempty"`   // this user registers, or takes the place of the one of its id
 	Start  *Session    `json:"start,omitempty"`  // this session starts
 	Rotate *rotation   `json:"rotate,omitempty"` // this session issues its next pair
 	Expire *expiry     `json:"expire,omitempty"` // tokens of this session expire
@@ -23,6 +24,7 @@ type rotation struct {
 	Session    string `json:"id"`
 	Generation int    `json:"gen"`
 	Issued     int64  `json:"issued"`
+	Behind     int    `json:"behind,omitempty"`
 }
 
 // expiry sets a session's AccessFrom and RefreshFrom.
@@ -33,7 +35,7 @@ type expiry struct {
 }
 
 func (e *event) empty() bool {
-	return !e.Reset && len(e.End) == 0 && e.User == nil && e.Start == nil && e.Rotate == nil && e.Expire == nil
+	return !e.Reset && len(e.End) == 0 && e.Gone == "" && e.User == nil && e.Start == nil && e.Rotate == nil && e.Expire == nil
 }
 
 // parseEvent reads one record.

@@ -17,7 +17,7 @@ func FuzzParseEvent(f *testing.F) {
 		}
 		want := event{Start: &Session{ID: id, User: user, Created: created, AccessTTL: ttl, RefreshTTL: ttl / 2, Generation: gen, Issued: created}}
 		if rotate {
-			want = event{Rotate: &rotation{id, gen, created}}
+			want = event{Rotate: &rotation{Session: id, Generation: gen, Issued: created}}
 		}
 		if ended != "" {
 			want.End = []string{ended}

@@ -6,6 +6,7 @@ package account
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"authhub/internal/journal"
@@ -50,8 +51,12 @@ func (s *Embedded) appendAll(users []UserRecord, sessions []Session) (*journal.C
 	defer s.mu.Unlock()
 	err := s.appendLocked(&event{Reset: true})
 	for i := range users {
+		e := &event{User: &users[i]}
+		if users[i].Gone {
+			e = &event{Gone: users[i].ID}
+		}
 		if err == nil {
-			err = s.appendLocked(&event{User: &users[i]})
+			err = s.appendLocked(e)
 		}
 	}
 	for i := range sessions {
@@ -93,11 +98,15 @@ func (s *Embedded) CountUsers() int {
 	return len(s.users)
 }
 
-// Contents returns everything that is not a seed, users by id, sessions oldest first.
+// Contents returns everything that is not a seed as it was at the start: users by id after the seeds that are gone,
+// sessions oldest first.
 func (s *Embedded) Contents() ([]UserRecord, []Session) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	users, sessions := []UserRecord{}, []Session{}
+	for id := range s.gone {
+		users = append(users, UserRecord{ID: id, Gone: true})
+	}
 	for _, u := range s.users {
 		if !u.Seed {
 			users = append(users, *u.stored())
@@ -106,22 +115,64 @@ func (s *Embedded) Contents() ([]UserRecord, []Session) {
 	for _, session := range s.sessions {
 		sessions = append(sessions, *session)
 	}
-	slices.SortFunc(users, func(a, b UserRecord) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(users, func(a, b UserRecord) int {
+		switch {
+		case a.Gone && !b.Gone:
+			return -1
+		case b.Gone && !a.Gone:
+			return 1
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
 	slices.SortFunc(sessions, func(a, b Session) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return users, sessions
 }
 
-// Seeds returns the seeds. They are immutable, so that stores may share them.
-func (s *Embedded) Seeds() []*User {
+// Users returns all users by name.
+func (s *Embedded) Users() []*User {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var seeds []*User
-	for _, u := range s.users {
-		if u.Seed {
-			seeds = append(seeds, u)
-		}
-	}
-	return seeds
+	return slices.SortedFunc(maps.Values(s.users), func(a, b *User) int { return cmp.Compare(a.Username, b.Username) })
 }
+
+// PutUser puts the user that change returns in the place of the one whose name or e-mail address login is; nil stands
+// for none, and then it adds the user. If the password has changed, all sessions of the user end. Errors: those of
+// change, ErrUsernameTaken, ErrEmailTaken, ErrUserLimit, ErrFailed, ErrDiskFull; after any of them nothing has changed.
+func (s *Embedded) PutUser(ctx context.Context, login string, change func(old *User) (*User, error)) error {
+	return s.commit(ctx, func() (event, error) {
+		old := s.named(login)
+		u, err := change(old)
+		if err != nil {
+			return event{}, err
+		}
+		if err := s.freeFor(u); err != nil {
+			return event{}, err
+		}
+		if old == nil && len(s.users) >= maxUsers {
+			return event{}, ErrUserLimit
+		}
+		e := event{User: u.stored()}
+		if of := s.ofUser[u.ID]; of != nil && !u.Credential.Equal(&old.Credential) {
+			for _, session := range of.oldestFirst {
+				e.End = append(e.End, session.ID)
+			}
+		}
+		return e, nil
+	})
+}
+
+// DeleteUser deletes the user whose name or e-mail address login is, and ends its sessions. Errors: ErrNoUser,
+// ErrFailed, ErrDiskFull.
+func (s *Embedded) DeleteUser(ctx context.Context, login string) error {
+	return s.commit(ctx, func() (event, error) {
+		if u := s.named(login); u != nil {
+			return event{Gone: u.ID}, nil
+		}
+		return event{}, ErrNoUser
+	})
+}
+
+// Seeds returns the seeds as they were at the start. They are immutable, so that stores may share them.
+func (s *Embedded) Seeds() []*User { return slices.Collect(maps.Values(s.seeds)) }

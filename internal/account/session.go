@@ -18,10 +18,19 @@ type Session struct {
 	Generation int    `json:"gen"`    // of the current pair
 	Issued     int64  `json:"issued"` // when the current pair was
 
+	// By how many generations the refresh token is behind the access token. Without rotation it stays (ReusePolicy.Keep).
+	Behind int `json:"behind,omitempty"`
+
 	// Tokens of generations below these count as expired, whatever their time. Only the lab sets them.
 	AccessFrom  int `json:"access_from,omitempty"`
 	RefreshFrom int `json:"refresh_from,omitempty"`
 }
+
+// refreshGeneration returns the generation of the refresh token that is not spent.
+func (s *Session) refreshGeneration() int { return s.Generation - s.Behind }
+
+// Spent reports whether the refresh token of generation has been exchanged for another one.
+func (s *Session) Spent(generation int) bool { return generation < s.refreshGeneration() }
 
 // OverAt returns when the last token of the session expires.
 func (s *Session) OverAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshTTL) }
@@ -31,6 +40,7 @@ func (s *Session) OverAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshT
 type ReusePolicy struct {
 	Grace time.Duration // for this long after it was spent, a token gets the same successor pair again
 	Allow bool          // a spent token rotates like the current one
+	Keep  bool          // no rotation: a refresh issues an access token, and the refresh token stays
 }
 
 // forgives reports whether the spent token of generation gen may pass at now.
@@ -42,7 +52,9 @@ func (p ReusePolicy) forgives(current *Session, gen int, now time.Time) bool {
 func (s *Session) Claims(k jwt.Kind, u *User) jwt.Claims {
 	c := jwt.Claims{Kind: k, Subject: u.ID, Session: s.ID, Generation: s.Generation, IssuedAt: s.Issued,
 		ExpiresAt: s.Issued + s.RefreshTTL, Username: u.Username, Role: u.Role}
-	if k == jwt.Access {
+	if k == jwt.Refresh {
+		c.Generation = s.refreshGeneration()
+	} else {
 		c.ExpiresAt = s.Issued + s.AccessTTL
 	}
 	return c

@@ -65,7 +65,9 @@ type UserRecord struct {
 	Name     string `json:"name,omitempty"`
 	Role     string `json:"role"`
 	Created  int64  `json:"created"`
-	Hash     string `json:"hash"`
+	Disabled bool   `json:"disabled,omitempty"`
+	Hash     string `json:"hash"`           // "": the password of the seed of this id
+	Gone     bool   `json:"gone,omitempty"` // the seed of this id is deleted
 }
 
 // Fold maps names and e-mail addresses that are one to one string: those that differ by case alone, by simple case
@@ -86,13 +88,20 @@ func foldRune(r rune) rune {
 
 // stored returns the user as the journal has it.
 func (u *User) stored() *UserRecord {
-	return &UserRecord{u.ID, u.Username, u.Email, u.Name, u.Role, u.Created, u.Credential.String()}
+	return &UserRecord{ID: u.ID, Username: u.Username, Email: u.Email, Name: u.Name, Role: u.Role, Created: u.Created,
+		Disabled: u.Disabled, Hash: u.Credential.String()}
 }
 
-func (r *UserRecord) user() (*User, error) {
-	credential, err := passwd.ParseHash(r.Hash)
-	return &User{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created,
-		Credential: credential}, err
+// user returns the user of the record. seed is the seed of its id, or nil.
+func (r *UserRecord) user(seed *User) (*User, error) {
+	u := &User{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created, Disabled: r.Disabled}
+	if r.Hash == "" && seed != nil {
+		u.Credential = seed.Credential
+		return u, nil
+	}
+	var err error
+	u.Credential, err = passwd.ParseHash(r.Hash)
+	return u, err
 }
 
 // IsUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-

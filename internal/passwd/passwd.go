@@ -6,6 +6,7 @@
 package passwd
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/pbkdf2"
@@ -54,6 +55,11 @@ type Credential struct {
 // because it lies readable in the operator's own file. Hashing it at the start would cost every start what only a
 // login needs.
 func Plain(password string) Credential { return Credential{plain: password} }
+
+// Equal reports whether c and other are the credential of one password, set once.
+func (c *Credential) Equal(other *Credential) bool {
+	return c.rounds == other.rounds && c.plain == other.plain && bytes.Equal(c.salt, other.salt) && bytes.Equal(c.hash, other.hash)
+}
 
 // String returns the form of a hash at rest, $pbkdf2-sha256$i=600000$salt$hash, with salt and hash in unpadded base64
 // (the PHC string format). A plain password has none and returns "".
