@@ -117,3 +117,29 @@ func TestClockSteppedBack(t *testing.T) {
 		h.me(p.access).want(200)
 	}
 }
+
+// TestWhatHasEndedStaysEnded: a session that was forgotten as expired while the clock was ahead, and was then logged
+// out or revoked by reuse, is not alive again when the clock is back.
+func TestWhatHasEndedStaysEnded(t *testing.T) {
+	t.Parallel()
+	flags := []string{"-dir", t.TempDir(), "-users", writeUsers(t, 0), "-lab"}
+	h := start(t, flags...)
+	var left []pair
+	for range 50 {
+		left = append(left, h.login("demo"))
+	}
+	h.advance(8 * 24 * time.Hour)
+	for range 60 {
+		h.login("admin") // each lets a few of the expired ones be forgotten
+	}
+	for _, p := range left {
+		h.logout(p.access).want(204)
+	}
+	h.process.kill()
+
+	h = start(t, flags...) // whose clock is right again
+	for _, p := range left {
+		h.me(p.access).want(401, "token_revoked")
+		h.refresh(p.refresh).want(401, "token_revoked")
+	}
+}
