@@ -76,8 +76,8 @@ var (
 )
 
 const (
-	maxUsers           = 100_000
-	maxSessionsPerUser = 1_000
+	MaxUsers           = 100_000 // of a store
+	MaxSessionsPerUser = 1_000   // that live
 
 	// MaxTTL is the longest lifetime of a token.
 	MaxTTL = 10 * 365 * 24 * time.Hour

@@ -27,7 +27,7 @@ func (s *Embedded) Replay(line []byte) error {
 		return err
 	}
 	if e.User != nil && !(e.User.Hash == "" && s.seeds[e.User.ID] == nil) { // a changed seed that is not in -users any more
-		u, err := e.User.user(s.seeds[e.User.ID])
+		u, err := e.User.User(s.seeds[e.User.ID])
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (s *Embedded) applyLocked(e *event) {
 		s.removeUser(e.Gone)
 	}
 	if e.User != nil {
-		if u, err := e.User.user(s.seeds[e.User.ID]); err == nil {
+		if u, err := e.User.User(s.seeds[e.User.ID]); err == nil {
 			s.addUser(u)
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Embedded) makeRoom(userID string, ms int64) (end []string) {
 	} else {
 		oldest = of.oldestFirst[0].ID
 	}
-	if len(of.oldestFirst)-len(end) >= maxSessionsPerUser {
+	if len(of.oldestFirst)-len(end) >= MaxSessionsPerUser {
 		end = append(end, oldest)
 	}
 	return end
@@ -271,7 +271,7 @@ func (s *Embedded) Snapshot(take func()) iter.Seq[[]byte] {
 	}
 	for _, u := range s.users {
 		if !u.Seed {
-			events = append(events, event{User: u.stored()})
+			events = append(events, event{User: u.Stored()})
 		}
 	}
 	for _, of := range s.ofUser {

@@ -11,8 +11,8 @@ import (
 // Check checks whether a store with these seeds can take users and sessions as they are. It calls fault for each
 // thing that is wrong, with its place, such as users.3.
 func Check(seeds []*User, users []UserRecord, sessions []Session, fault func(place, detail string)) {
-	if len(users)+len(seeds) > maxUsers {
-		fault("users", fmt.Sprintf("must be at most %d", maxUsers))
+	if len(users)+len(seeds) > MaxUsers {
+		fault("users", fmt.Sprintf("must be at most %d", MaxUsers))
 	}
 	probe, _ := NewMemory(seeds)
 	for i := range users {
@@ -26,8 +26,8 @@ func Check(seeds []*User, users []UserRecord, sessions []Session, fault func(pla
 		of[s.User]++
 		if err := s.check(); err != nil {
 			fault(fmt.Sprintf("sessions.%d", i), err.Error())
-		} else if probe.users[s.User] == nil || of[s.User] > maxSessionsPerUser || ids[s.ID] {
-			fault(fmt.Sprintf("sessions.%d", i), fmt.Sprintf("must have an id of its own and be of one of users or of the seeds, with at most %d sessions a user", maxSessionsPerUser))
+		} else if probe.users[s.User] == nil || of[s.User] > MaxSessionsPerUser || ids[s.ID] {
+			fault(fmt.Sprintf("sessions.%d", i), fmt.Sprintf("must have an id of its own and be of one of users or of the seeds, with at most %d sessions a user", MaxSessionsPerUser))
 		}
 		ids[s.ID] = true
 	}
@@ -40,7 +40,7 @@ func (r *UserRecord) check(probe *Embedded) error {
 		probe.removeUser(r.ID)
 		return nil
 	}
-	u, err := r.user(seed)
+	u, err := r.User(seed)
 	switch {
 	case r.Gone:
 		return errors.New("must have the id of a seed to be gone")

@@ -20,7 +20,6 @@ import (
 
 	"authhub/internal/disk"
 	"authhub/internal/journal"
-	"authhub/internal/jwt"
 )
 
 // Embedded is the store of one process: in memory and, unless it is ephemeral, in a journal.
@@ -103,10 +102,10 @@ func (s *Embedded) Register(ctx context.Context, u *User, first Session) error {
 		if err := s.freeFor(u); err != nil {
 			return event{}, err
 		}
-		if len(s.users) >= maxUsers {
+		if len(s.users) >= MaxUsers {
 			return event{}, ErrUserLimit
 		}
-		return event{End: s.sweep(nil, first.Created), User: u.stored(), Start: &first}, nil
+		return event{End: s.sweep(nil, first.Created), User: u.Stored(), Start: &first}, nil
 	})
 }
 
@@ -131,26 +130,24 @@ func (s *Embedded) Rotate(ctx context.Context, ref SessionRef, generation int, n
 		switch {
 		case current == nil && generation < s.reused[ref.Session]:
 			return event{}, ErrReused
-		case current == nil || generation > current.Generation:
+		case current == nil:
 			return event{}, ErrRevoked
-		case generation < current.RefreshFrom:
-			return event{}, jwt.ErrExpired
-		case current.Spent(generation) && !policy.forgives(current, generation, now):
-			reused = ErrReused
+		}
+		var err error
+		next, err = current.Exchange(generation, now, policy)
+		if errors.Is(err, ErrReused) {
+			reused = err
 			return event{End: []string{current.ID}, Reused: current.Generation}, nil
+		}
+		if err != nil {
+			return event{}, err
 		}
 		owner = s.users[current.User]
 		if owner.Disabled {
 			return event{}, ErrDisabled
 		}
-		next = *current
-		if current.Spent(generation) && !policy.Allow && !policy.Keep {
+		if next == *current {
 			return event{}, nil // the same pair again
-		}
-		next.Generation++
-		next.Issued, next.Behind = now.UnixMilli(), 0
-		if policy.Keep {
-			next.Behind = next.Generation - generation
 		}
 		return event{Rotate: &rotation{current.ID, next.Generation, next.Issued, next.Behind}}, nil
 	})

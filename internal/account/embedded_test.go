@@ -214,7 +214,7 @@ func TestAlikeUsersOfAnOlderJournal(t *testing.T) {
 	s := mustOpen(t, d)
 	must(t, s.Register(t.Context(), newUser("1", "first", "ſam@a.test"), newSession("1", "1", start)))
 	s.mu.Lock() // as an older hub did
-	must(t, s.appendLocked(&event{User: newUser("2", "second", "SAM@a.test").stored()}))
+	must(t, s.appendLocked(&event{User: newUser("2", "second", "SAM@a.test").Stored()}))
 	s.mu.Unlock()
 	must(t, s.Close())
 

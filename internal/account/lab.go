@@ -109,7 +109,7 @@ func (s *Embedded) Contents() ([]UserRecord, []Session) {
 	}
 	for _, u := range s.users {
 		if !u.Seed {
-			users = append(users, *u.stored())
+			users = append(users, *u.Stored())
 		}
 	}
 	for _, session := range s.sessions {
@@ -150,10 +150,10 @@ func (s *Embedded) PutUser(ctx context.Context, login string, change func(old *U
 		if err := s.freeFor(u); err != nil {
 			return event{}, err
 		}
-		if old == nil && len(s.users) >= maxUsers {
+		if old == nil && len(s.users) >= MaxUsers {
 			return event{}, ErrUserLimit
 		}
-		e := event{User: u.stored()}
+		e := event{User: u.Stored()}
 		if of := s.ofUser[u.ID]; of != nil && !u.Credential.Equal(&old.Credential) {
 			for _, session := range of.oldestFirst {
 				e.End = append(e.End, session.ID)

@@ -48,6 +48,28 @@ func (p ReusePolicy) forgives(current *Session, gen int, now time.Time) bool {
 	return p.Allow || p.Grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued < p.Grace.Milliseconds()
 }
 
+// Exchange returns the session as the refresh token of generation leaves it at now: with its next pair current, or as it is
+// where policy gives the same pair again. Errors: ErrReused if the token was spent before and policy does not forgive that,
+// so that the session has to end; ErrRevoked for a token that was never issued; jwt.ErrExpired.
+func (s Session) Exchange(generation int, now time.Time, policy ReusePolicy) (Session, error) {
+	switch {
+	case generation > s.Generation:
+		return s, ErrRevoked
+	case generation < s.RefreshFrom:
+		return s, jwt.ErrExpired
+	case s.Spent(generation) && !policy.forgives(&s, generation, now):
+		return s, ErrReused
+	case s.Spent(generation) && !policy.Allow && !policy.Keep:
+		return s, nil
+	}
+	s.Generation++
+	s.Issued, s.Behind = now.UnixMilli(), 0
+	if policy.Keep {
+		s.Behind = s.Generation - generation
+	}
+	return s, nil
+}
+
 // Claims returns what the current token of this kind says.
 func (s *Session) Claims(k jwt.Kind, u *User) jwt.Claims {
 	c := jwt.Claims{Kind: k, Subject: u.ID, Session: s.ID, Generation: s.Generation, IssuedAt: s.Issued,

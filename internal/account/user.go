@@ -86,14 +86,14 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// stored returns the user as the journal has it.
-func (u *User) stored() *UserRecord {
+// Stored returns the user as the journal has it.
+func (u *User) Stored() *UserRecord {
 	return &UserRecord{ID: u.ID, Username: u.Username, Email: u.Email, Name: u.Name, Role: u.Role, Created: u.Created,
 		Disabled: u.Disabled, Hash: u.Credential.String()}
 }
 
-// user returns the user of the record. seed is the seed of its id, or nil.
-func (r *UserRecord) user(seed *User) (*User, error) {
+// User returns the user of the record. seed is the seed of its id, or nil.
+func (r *UserRecord) User(seed *User) (*User, error) {
 	u := &User{ID: r.ID, Username: r.Username, Email: r.Email, Name: r.Name, Role: r.Role, Created: r.Created, Disabled: r.Disabled}
 	if r.Hash == "" && seed != nil {
 		u.Credential = seed.Credential

@@ -121,12 +121,12 @@ func (c *Client) Nodes() []string {
 // Close gives the connections back.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// call posts request to path until a node answers, and reads its answer. Errors: ErrUnavailable, ErrUnknown,
-// ErrNoLease, *RefusedError.
-func (c *Client) call(ctx context.Context, path string, request, answer any) error {
+// call posts request to path until a node answers, reads its answer, and reports whether an earlier try may have been
+// carried out, too. Errors: ErrUnavailable, ErrUnknown, ErrNoLease, *RefusedError.
+func (c *Client) call(ctx context.Context, path string, request, answer any) (repeated bool, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return err
+		return false, err
 	}
 	known, pause, logins := true, minPause, 0
 	for tries := 1; ; tries++ {
@@ -134,16 +134,18 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) err
 		err := c.try(ctx, c.nodes[at], token, path, body, answer)
 		failed, again := err.(*tryError)
 		switch {
-		case err == nil, !again:
-			return err
+		case err == nil || !again && known:
+			return !known, err
+		case !again: // to a repetition; what became of an earlier try is not known
+			return true, fmt.Errorf("%w: %w", ErrUnknown, err)
 		case failed.loggedOut && c.user != "" && path != wire.AuthenticatePath && logins < 2:
 			logins++
 			if err := c.authenticate(ctx, token); err != nil {
-				return err
+				return !known, err
 			}
 			continue
 		case failed.loggedOut:
-			return c.refuseLogin(failed)
+			return !known, c.refuseLogin(failed)
 		}
 		known = known && !failed.sent
 		if ctx.Err() == nil {
@@ -154,7 +156,7 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) err
 			pause = wait(ctx, pause)
 		}
 		if ctx.Err() != nil {
-			return gaveUp(known, failed)
+			return !known, gaveUp(known, failed)
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 // there may be a lease that nobody knows, which expires.
 func (c *Client) Grant(ctx context.Context, ttl time.Duration) (int64, error) {
 	var lease wire.Lease
-	err := c.call(ctx, wire.GrantPath, wire.Lease{TTL: int64((ttl + time.Second - 1) / time.Second)}, &lease)
+	_, err := c.call(ctx, wire.GrantPath, wire.Lease{TTL: int64((ttl + time.Second - 1) / time.Second)}, &lease)
 	return lease.ID, err
 }
 
 // KeepAlive lets a lease live for its whole time again. Errors as those of Do, ErrNoLease when it is too late.
 func (c *Client) KeepAlive(ctx context.Context, id int64) error {
 	var kept wire.KeptAlive
-	err := c.call(ctx, wire.KeepAlivePath, wire.Lease{ID: id}, &kept)
+	_, err := c.call(ctx, wire.KeepAlivePath, wire.Lease{ID: id}, &kept)
 	if err == nil && kept.Result.TTL <= 0 {
 		return ErrNoLease
 	}
@@ -27,7 +27,7 @@ func (c *Client) KeepAlive(ctx context.Context, id int64) error {
 
 // Revoke ends a lease and deletes its keys. One that has ended is no error.
 func (c *Client) Revoke(ctx context.Context, id int64) error {
-	err := c.call(ctx, wire.RevokePath, wire.Lease{ID: id}, &struct{}{})
+	_, err := c.call(ctx, wire.RevokePath, wire.Lease{ID: id}, &struct{}{})
 	if err == ErrNoLease {
 		return nil
 	}

@@ -93,14 +93,15 @@ func end(prefix string) []byte {
 // Outcome is what a transaction did.
 type Outcome struct {
 	Succeeded bool // Then was done, not Else
+	Repeated  bool // an earlier try may have been carried out as well
 	Revision  int64
 	Results   []Result // of each operation of that branch
 }
 
-// Result is what one operation found. A put and a delete find nothing.
+// Result is what one operation found. A put finds nothing.
 type Result struct {
 	KVs   []KeyValue
-	Count int64 // of keys in the range, whether they are in KVs or not
+	Count int64 // of keys in the range, whether they are in KVs or not; of a delete, of those that were deleted
 }
 
 // KeyValue is a key as it stands.
@@ -117,13 +118,17 @@ func (r Result) First() *KeyValue {
 // Do carries t out. Errors: ErrUnavailable, ErrUnknown, ErrNoLease, *RefusedError.
 func (c *Client) Do(ctx context.Context, t Txn) (Outcome, error) {
 	var answer wire.TxnResponse
-	if err := c.call(ctx, wire.TxnPath, wire.TxnRequest{Compare: t.If, Success: t.Then, Failure: t.Else}, &answer); err != nil {
+	repeated, err := c.call(ctx, wire.TxnPath, wire.TxnRequest{Compare: t.If, Success: t.Then, Failure: t.Else}, &answer)
+	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Succeeded: answer.Succeeded, Revision: answer.Header.Revision, Results: make([]Result, len(answer.Responses))}
+	out := Outcome{Succeeded: answer.Succeeded, Repeated: repeated, Revision: answer.Header.Revision, Results: make([]Result, len(answer.Responses))}
 	for i, r := range answer.Responses {
-		if r.Range != nil {
+		switch {
+		case r.Range != nil:
 			out.Results[i] = Result{r.Range.KVs, r.Range.Count}
+		case r.Delete != nil:
+			out.Results[i] = Result{nil, r.Delete.Deleted}
 		}
 	}
 	return out, nil

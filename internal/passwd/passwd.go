@@ -56,6 +56,9 @@ type Credential struct {
 // login needs.
 func Plain(password string) Credential { return Credential{plain: password} }
 
+// Password returns what Plain was given, or "".
+func (c Credential) Password() string { return c.plain }
+
 // Equal reports whether c and other are the credential of one password, set once.
 func (c *Credential) Equal(other *Credential) bool {
 	return c.rounds == other.rounds && c.plain == other.plain && bytes.Equal(c.salt, other.salt) && bytes.Equal(c.hash, other.hash)

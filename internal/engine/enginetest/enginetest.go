@@ -69,7 +69,7 @@ func Start(t testing.TB, nodes int, args ...string) *Cluster {
 	for i := range c.nodes {
 		c.Restart(i)
 	}
-	c.wait()
+	c.Wait()
 	return c
 }
 
@@ -192,8 +192,8 @@ func (c *Cluster) Leader() int {
 	return -1
 }
 
-// wait waits until a transaction succeeds, or is refused because of c.args.
-func (c *Cluster) wait() {
+// Wait waits until a transaction succeeds, or is refused because of c.args.
+func (c *Cluster) Wait() {
 	c.t.Helper()
 	client, _, err := etcd.Dial(c.Address(), slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"authhub/internal/etcd/wire"
 )
@@ -37,6 +38,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	fault    func(path string) Fault
+	hold     func(path string)
 	requests map[string]int
 	revision int64
 	keys     map[string]wire.KeyValue
@@ -73,6 +75,13 @@ func (c *Cluster) Fail(fault func(path string) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault = fault
+}
+
+// Hold calls hold before each request is carried out, by as many at once as there are; nil ends it.
+func (c *Cluster) Hold(hold func(path string)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hold = hold
 }
 
 // FailNext lets the next n requests to path meet fault.
@@ -119,6 +128,13 @@ func (c *Cluster) EndLeases() {
 	}
 }
 
+// Lives returns for how long the lease of a key was granted; 0 if it has none.
+func (c *Cluster) Lives(key string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Duration(c.leases[c.keys[key].Lease]) * time.Second
+}
+
 // Requests returns how many requests to path there were.
 func (c *Cluster) Requests(path string) int {
 	c.mu.Lock()
@@ -144,6 +160,11 @@ func (c *Cluster) serve(node int, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mu.Lock()
+	if hold := c.hold; hold != nil {
+		c.mu.Unlock()
+		hold(r.URL.Path)
+		c.mu.Lock()
+	}
 	f, status, answer := c.carryOut(node, r, body)
 	c.mu.Unlock()
 	switch {
