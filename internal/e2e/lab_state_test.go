@@ -308,7 +308,7 @@ func TestSnapshotIsCheckedBeforeAnythingChanges(t *testing.T) {
 		{func(s object) { s["faults"] = []object{{"operation": "me"}} }, "faults.0.status"},
 		{func(s object) { s["faults"] = []object{{"operation": "me", "status": 500, "odd": 1}} }, "faults.0.odd"},
 		{func(s object) { s["users"].([]any)[0].(object)["username"] = "DEMO" }, "users.0"},
-		{func(s object) { s["users"].([]any)[0].(object)["id"] = "user-demo" }, "users.0"},
+		{func(s object) { s["users"].([]any)[0].(object)["id"] = `a"b` }, "users.0"},
 		{func(s object) { s["users"].([]any)[0].(object)["hash"] = "secret" }, "users.0"},
 		{func(s object) { s["users"].([]any)[0].(object)["role"] = "root" }, "users.0"},
 		{func(s object) { s["sessions"].([]any)[0].(object)["user"] = "nobody" }, "sessions.0"},
