@@ -28,6 +28,12 @@ const (
 	partSize = 64 << 10 // bytes
 )
 
+func newGzip() *Gzip {
+	g := new(Gzip)
+	g.grown.L = &g.mu
+	return g
+}
+
 // Gzip returns the compressed form, and begins to compress if nobody has asked before. It takes over open.
 func (c *Content) Gzip(open disk.ReadFile) *Gzip {
 	c.gzipMu.Lock()
@@ -38,8 +44,7 @@ func (c *Content) Gzip(open disk.ReadFile) *Gzip {
 		}
 		return c.gzip
 	}
-	g := new(Gzip)
-	g.grown.L = &g.mu
+	g := newGzip()
 	c.gzip = g
 	if c.Body != nil && len(c.Body) <= atOnce {
 		g.compress(bytes.NewReader(c.Body), gzip.BestCompression)

@@ -54,7 +54,7 @@ func New(folder *results.Folder, now func() time.Time, report func(*Run)) *Queue
 // to.
 const closeTimeout = 5 * time.Second
 
-// Close ends the current run without publishing, and waits for it. The waiting runs never start.
+// Close ends the current run without publishing, and waits for it. The waiting runs end without reading their input.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.stop() // under the mutex, so that no run begins after it

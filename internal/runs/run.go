@@ -76,6 +76,9 @@ func (r *Run) attempt(ctx context.Context, folder *results.Folder, now func() ti
 
 // execute reads, computes and publishes. After any error the old files stand.
 func (r *Run) execute(ctx context.Context, folder *results.Folder, now func() time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	in, size, err := r.Input.Open()
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return err // not the input's fault: there is no file descriptor left

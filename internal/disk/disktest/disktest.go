@@ -30,8 +30,10 @@ type Disk struct {
 type node struct {
 	data, durable []byte
 	handles       int
-	folder        bool
 	modified      time.Time
+
+	folder       bool
+	durableNames map[string]*node // in a folder of a Tree
 }
 
 // New returns a disk with one durable file, or with none if data is nil.
@@ -59,7 +61,7 @@ func Survivals() []Survival {
 func (d *Disk) AfterPowerCut(s Survival) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	names := d.durable
+	names := withFolders(d.durable)
 	if s.Names {
 		names = d.names
 	}
@@ -74,6 +76,7 @@ func (d *Disk) AfterPowerCut(s Survival) *Disk {
 		next.names[path] = &node{data: bytes.Clone(data), durable: bytes.Clone(data), folder: inode.folder, modified: inode.modified}
 	}
 	next.durable = maps.Clone(next.names)
+	next.settleFolders()
 	return next
 }
 

@@ -4,6 +4,7 @@ package disktest
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -80,12 +81,7 @@ func (t tree) Rename(from, to string) error {
 	if replaced != nil {
 		panic("a folder is renamed over " + to)
 	}
-	for name, n := range d.names {
-		if rest, inside := strings.CutPrefix(name, from+"/"); inside {
-			delete(d.names, name)
-			d.names[to+"/"+rest] = n
-		}
-	}
+	moveFolder(d.names, from, to)
 	return nil
 }
 
@@ -117,7 +113,60 @@ func (t tree) List() (names []string, err error) {
 	return names, nil
 }
 
-func (t tree) SyncFolder(string) error { return folderHandle{t.disk}.Sync() }
+// SyncFolder makes durable the names in this one folder.
+func (t tree) SyncFolder(dir string) error {
+	if err := t.disk.step("sync folder"); err != nil {
+		return err
+	}
+	t.disk.mu.Lock()
+	defer t.disk.mu.Unlock()
+	names := map[string]*node{}
+	for name, n := range t.disk.names {
+		if path.Dir(name) == dir {
+			names[path.Base(name)] = n
+		}
+	}
+	if dir == "." {
+		t.disk.durable = names
+	} else {
+		t.disk.names[dir].durableNames = names
+	}
+	return nil
+}
+
+// moveFolder moves what is in one folder to another.
+func moveFolder(names map[string]*node, from, to string) {
+	for name, n := range names {
+		if rest, inside := strings.CutPrefix(name, from+"/"); inside {
+			delete(names, name)
+			names[to+"/"+rest] = n
+		}
+	}
+}
+
+// withFolders returns the durable names of a disk with those in its folders.
+func withFolders(durable map[string]*node) map[string]*node {
+	names := maps.Clone(durable)
+	for name, n := range durable {
+		for base, inside := range n.durableNames {
+			names[name+"/"+base] = inside
+		}
+	}
+	return names
+}
+
+// settleFolders makes all that is in the disk's folders durable there.
+func (d *Disk) settleFolders() {
+	for name, n := range d.names {
+		if folder := d.names[path.Dir(name)]; folder != nil && folder.folder {
+			if folder.durableNames == nil {
+				folder.durableNames = map[string]*node{}
+			}
+			folder.durableNames[path.Base(name)] = n
+			delete(d.durable, name)
+		}
+	}
+}
 
 func (t tree) Close() error { return nil }
 
