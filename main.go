@@ -267,24 +267,25 @@ func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byt
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	if release, err = disk.Lock(o.Dir); err != nil {
+	locked, err := disk.Lock(o.Dir)
+	if err != nil {
 		return nil, nil, err
 	}
 	if len(secret) == 0 {
 		secret, err = openSecret(filepath.Join(o.Dir, "secret"))
 	}
 	if err == nil {
-		h.store, err = account.Open(disk.OS{}, filepath.Join(o.Dir, "journal"), users, h.log)
+		h.store, err = account.Open(locked, filepath.Join(o.Dir, "journal"), users, h.log)
 	}
 	if err != nil {
-		release()
+		locked.Unlock()
 		return nil, nil, err
 	}
 	h.output = results.Open(filepath.Join(o.Dir, "phase2"))
 	if err := h.output.Err(); err != nil { // logins do not need it
 		h.log.Warn("the three files are unavailable until a run succeeds", "cause", err)
 	}
-	return secret, release, nil
+	return secret, locked.Unlock, nil
 }
 
 // openSecret returns the secret in the file at path, made with mode 0600 where there is none.

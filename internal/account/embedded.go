@@ -88,8 +88,20 @@ func (s *Embedded) Close() error {
 	return s.journal.Close()
 }
 
-// Ready returns nil, or ErrFailed when the store takes no more changes.
-func (s *Embedded) Ready(context.Context) error {
+// Ready returns nil, or ErrFailed when the store takes no more changes, because it could not write them or because the
+// journal was removed or replaced.
+func (s *Embedded) Ready(ctx context.Context) error {
+	if s.journal == nil {
+		return nil
+	}
+	if err := s.failed(); err != nil {
+		return err
+	}
+	return storeError(s.journal.Check(ctx))
+}
+
+// failed returns nil, or ErrFailed when the store is known to take no more changes.
+func (s *Embedded) failed() error {
 	if s.journal != nil && s.journal.Failed() != nil {
 		return ErrFailed
 	}
@@ -219,7 +231,7 @@ func (s *Embedded) find(ref SessionRef) *Session {
 // last event, whether it is this verb's or another's: the decision may rest on it. Errors: those of decide,
 // ErrFailed, ErrDiskFull, ErrReplaced, and ctx.Err() if ctx ends while the event is being written.
 func (s *Embedded) commit(ctx context.Context, decide func() (event, error)) error {
-	if err := s.Ready(ctx); err != nil {
+	if err := s.failed(); err != nil {
 		return err
 	}
 	last, err := s.decideAndAppend(ctx, decide)

@@ -36,7 +36,7 @@ func (s *Embedded) Expire(ctx context.Context, id string, k jwt.Kind) (Session, 
 // ReplaceAll puts these users and sessions in the place of all there are but the seeds. The caller has checked them.
 // If the process dies meanwhile, a part of them may be there. Errors: ErrFailed, ErrDiskFull.
 func (s *Embedded) ReplaceAll(ctx context.Context, users []UserRecord, sessions []Session) error {
-	if err := s.Ready(ctx); err != nil {
+	if err := s.failed(); err != nil {
 		return err
 	}
 	last, err := s.appendAll(users, sessions)

@@ -27,6 +27,8 @@ type Disk interface {
 	// List returns the names in a folder, without the folder.
 	List(dir string) ([]string, error)
 	OpenFolder(dir string) (Folder, error)
+	// Holds returns ErrGone unless path is the name of f.
+	Holds(path string, f File) error
 	// RenamesOpen reports whether open files can be renamed and replaced.
 	RenamesOpen() bool
 }
@@ -82,6 +84,21 @@ func (OS) List(dir string) ([]string, error) {
 		names[i] = e.Name()
 	}
 	return names, err
+}
+
+func (OS) Holds(path string, f File) error {
+	named, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	open, err := f.(*os.File).Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(named, open) {
+		return fmt.Errorf("%w: %s", ErrGone, path)
+	}
+	return nil
 }
 
 // OpenFolder opens nothing on Windows, which can't sync a folder: FlushFileBuffers refuses the handle of a folder, and

@@ -1,55 +1,120 @@
-// lock.go owns the rule that one process at a time works in a folder. How a file is locked is in lock_unix.go and
-// lock_windows.go.
+// lock.go owns the rule that one process at a time works in a folder. How files and folders are locked is in
+// lock_unix.go and lock_windows.go.
 
 package disk
 
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// errLocked is openLocked's error when another process holds the lock.
-var errLocked = errors.New("locked")
+var (
+	// errLocked is the error of lockFolder and openLocked when another process holds the lock.
+	errLocked = errors.New("locked")
 
-// Lock makes this process the only one that works in dir, until it calls unlock or ends. The operating system holds
-// the lock, so a killed process leaves none behind. Keep unlock reachable: if the file is garbage-collected, the lock
-// is released. DIR/lock stays and says the process id of the holder. If another process holds the lock, the error
-// names it.
-func Lock(dir string) (unlock func() error, err error) {
-	path := filepath.Join(dir, "lock")
-	f, err := openLocked(path)
+	// ErrGone says that something else has the name of a file that is in use, or nothing has.
+	ErrGone = errors.New("the file was removed or replaced while it was in use")
+)
+
+// Locked is the operating system's disk, with a folder in which no other process works until Unlock or the end of this
+// process. The operating system holds the lock, so a killed process leaves none behind.
+type Locked struct {
+	OS
+	path   string   // of DIR/lock, which says the process id of the holder
+	file   *os.File // DIR/lock, locked
+	folder *os.File // DIR, locked as well where the system can; nil where it can't
+}
+
+// Lock locks the folder dir. If another process holds it, the error names that process. Both the folder and DIR/lock are
+// locked: whoever deletes DIR/lock can't start a second hub.
+func Lock(dir string) (*Locked, error) {
+	l := &Locked{path: filepath.Join(dir, "lock")}
+	err := l.take(dir)
+	if err == nil {
+		return l, nil
+	}
+	l.close()
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("%s is held by %s", path, lockHolder(path))
+		return nil, fmt.Errorf("%s is held by %s", l.path, lockHolder(l.path))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", path, err)
+	return nil, fmt.Errorf("locking %s: %w", l.path, err)
+}
+
+func (l *Locked) take(dir string) (err error) {
+	if l.folder, err = lockFolder(dir); err != nil {
+		return err
 	}
-	if err = f.Truncate(0); err == nil {
-		_, err = fmt.Fprintln(f, os.Getpid())
+	if l.file, err = openLocked(l.path); err != nil {
+		return err
 	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
+	if !mayBeLock(l.file) {
+		return errors.New("the file is not a lock of authhub: move it away")
 	}
-	return func() error { return errors.Join(f.Truncate(0), f.Close()) }, nil
+	if err = l.file.Truncate(0); err == nil {
+		_, err = fmt.Fprintln(l.file, os.Getpid())
+	}
+	return err
+}
+
+// Holds returns ErrGone unless path still is the name of f, and DIR/lock that of the lock.
+func (l *Locked) Holds(path string, f File) error {
+	if err := l.OS.Holds(l.path, l.file); err != nil {
+		return err
+	}
+	return l.OS.Holds(path, f)
+}
+
+// Unlock lets other processes work in the folder.
+func (l *Locked) Unlock() error {
+	return errors.Join(l.file.Truncate(0), l.close())
+}
+
+func (l *Locked) close() error {
+	var errs []error
+	for _, f := range []*os.File{l.file, l.folder} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mayBeLock reports whether f is a regular file and is empty or says a process id.
+func mayBeLock(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	_, err = readLock(f)
+	return info.Size() == 0 || err == nil
 }
 
 // lockHolder names the process that holds the lock. Until that process has written its id, it is "another process".
 func lockHolder(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeType != 0 {
+		return "another process"
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "another process"
 	}
 	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 32))
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	pid, err := readLock(f)
 	if err != nil {
 		return "another process"
 	}
 	return fmt.Sprintf("process %d", pid)
+}
+
+// readLock returns the process id that a lock says.
+func readLock(f *os.File) (pid int, err error) {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0)
+	return strconv.Atoi(strings.TrimSpace(string(text[:n])))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,5 +142,47 @@ func TestWhatHasEndedStaysEnded(t *testing.T) {
 	for _, p := range left {
 		h.me(p.access).want(401, "token_revoked")
 		h.refresh(p.refresh).want(401, "token_revoked")
+	}
+}
+
+// TestFolderTakenAway: a hub whose folder, journal or lock is gone or is another's acknowledges nothing more, says so in
+// /healthz, and goes on reading.
+func TestFolderTakenAway(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows neither moves nor deletes a folder with open files")
+	}
+	in := func(name string, harm func(path string) error) func(string) error {
+		return func(dir string) error { return harm(filepath.Join(dir, name)) }
+	}
+	emptied := func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) }
+	copied := func(path string) error {
+		content, err := os.ReadFile(path)
+		return errors.Join(err, os.Remove(path), os.WriteFile(path, content, 0o600))
+	}
+	for name, harm := range map[string]func(dir string) error{
+		"DIR removed": os.RemoveAll, "DIR moved": func(dir string) error { return os.Rename(dir, dir+"-moved") },
+		"DIR replaced": func(dir string) error { return errors.Join(os.Rename(dir, dir+"-moved"), os.Mkdir(dir, 0o700)) },
+		"lock removed": in("lock", os.Remove), "lock replaced": in("lock", copied),
+		"journal removed": in("journal", os.Remove), "journal replaced": in("journal", copied), "journal emptied": in("journal", emptied),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			h := start(t, "-dir", dir, "-users", writeUsers(t, 0))
+			h.mayFail = true
+			demo := h.login("demo")
+			h.get("/healthz").want(200)
+			if err := harm(dir); err != nil {
+				t.Fatal(err)
+			}
+			if len(name)%2 == 0 { // noticed by asking, or by writing
+				h.get("/healthz").want(503, "store_unavailable")
+			}
+			h.post(loginPath, right("demo")).want(503, "store_unavailable")
+			h.get("/healthz").want(503, "store_unavailable")
+			h.logout(demo.access).want(503, "store_unavailable")
+			h.me(demo.access).want(200)
+		})
 	}
 }

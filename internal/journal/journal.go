@@ -143,6 +143,28 @@ func (j *Journal) Append(payload []byte) *Commit {
 	case j.closed:
 		return settled(fmt.Errorf("%w: %w", ErrFailed, fs.ErrClosed))
 	}
+	j.pending = append(append(j.pending, payload...), '\n')
+	return j.batchLocked()
+}
+
+// Check returns nil if the journal takes records and its file still has its name. If not, the journal fails. It waits for
+// the records that are being written. Errors: ErrFailed, ctx.Err().
+func (j *Journal) Check(ctx context.Context) error {
+	j.mu.Lock()
+	err := j.err
+	var batch *Commit
+	if err == nil && !j.closed {
+		batch = j.batchLocked()
+	}
+	j.mu.Unlock()
+	if batch == nil {
+		return err
+	}
+	return batch.Wait(ctx)
+}
+
+// batchLocked returns the batch that the committer takes next.
+func (j *Journal) batchLocked() *Commit {
 	if j.batch == nil {
 		j.batch = &Commit{done: make(chan struct{})}
 		select {
@@ -150,7 +172,6 @@ func (j *Journal) Append(payload []byte) *Commit {
 		default: // a token is there already
 		}
 	}
-	j.pending = append(append(j.pending, payload...), '\n')
 	return j.batch
 }
 
@@ -199,7 +220,7 @@ func (j *Journal) Failed() error {
 	return j.err
 }
 
-// Close commits what is pending and ends the committer. It returns failed(), or the error of closing the file.
+// Close commits what is pending and ends the committer. It returns the error of Failed, or the error of closing the file.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if !j.closed {
@@ -246,7 +267,8 @@ func reusable(b []byte) []byte {
 	return b
 }
 
-// write appends records to the file and syncs it. On an error it cuts off what it may have written, so that refused
+// write appends records to the file, syncs it, and checks that the file still has its name: records in a file that was
+// removed or replaced are lost to the next start. On an error it cuts off what it may have written, so that refused
 // records don't come back with the next start. That is safe: everything before end is synced, and nothing after end
 // has been acknowledged. If cutting fails as well, the next start finds whole records or an incomplete last line.
 func (j *Journal) write(lines []byte) error {
@@ -256,10 +278,7 @@ func (j *Journal) write(lines []byte) error {
 		j.out = j.chain.appendLine(j.out, line[:len(line)-1])
 		n++
 	}
-	_, err := j.file.Write(j.out)
-	if err == nil {
-		err = j.file.Sync()
-	}
+	err := j.commit(j.out)
 	if err != nil {
 		j.file.Truncate(j.end)
 		return err
@@ -267,6 +286,18 @@ func (j *Journal) write(lines []byte) error {
 	j.end += int64(len(j.out))
 	j.records += n
 	return nil
+}
+
+func (j *Journal) commit(lines []byte) error {
+	if len(lines) > 0 {
+		if _, err := j.file.Write(lines); err != nil {
+			return err
+		}
+		if err := j.file.Sync(); err != nil {
+			return err
+		}
+	}
+	return j.disk.Holds(j.path, j.file)
 }
 
 // settle gives the outcome of a batch to those who wait for it. A nil batch has nobody waiting.

@@ -222,6 +222,15 @@ func (d *Disk) List(dir string) (names []string, err error) {
 	return names, nil
 }
 
+func (d *Disk) Holds(path string, f disk.File) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.names[path] != f.(*handle).inode {
+		return disk.ErrGone
+	}
+	return nil
+}
+
 func (d *Disk) OpenFolder(string) (disk.Folder, error) {
 	if err := d.step("open folder"); err != nil {
 		return nil, err
