@@ -178,9 +178,9 @@ func (s *Store) importSessions(ctx context.Context, at imported, some []account.
 		if err != nil {
 			return at, err
 		}
-		key := s.session(refOf(&some[i]))
+		key := s.session(some[i].Ref())
 		t.If = append(t.If, etcd.Absent(key))
-		t.Then = append(t.Then, etcd.Put(key, sessionValue{some[i], rand.Text()}.encode(), lease))
+		t.Then = append(t.Then, etcd.Put(key, sessionValue{Session: some[i], Write: rand.Text()}.encode(), lease))
 	}
 	next := at
 	next.Sessions += len(some)

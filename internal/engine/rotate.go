@@ -44,7 +44,7 @@ func (s *Store) Rotate(ctx context.Context, ref account.SessionRef, gen int, now
 			err = account.ErrDisabled
 			continue
 		}
-		at, err = s.put(ctx, sessionValue{next, write}, at.current.revision)
+		at, err = s.put(ctx, sessionValue{Session: next, Write: write}, at.current.revision)
 		if err == nil && at.current != nil && at.current.Write == write {
 			return at.current.Session, owner, nil
 		}
@@ -90,7 +90,7 @@ func standingIn(found []etcd.Result) (standing, error) {
 
 // put replaces the session of revision seen, and returns what stands then: next, or what another hub has made of it.
 func (s *Store) put(ctx context.Context, next sessionValue, seen int64) (standing, error) {
-	key := s.session(refOf(&next.Session))
+	key := s.session(next.Ref())
 	out, err := s.putLeased(ctx, &next.Session, func(lease int64) etcd.Txn {
 		return etcd.Txn{
 			If:   []etcd.Cond{etcd.Unchanged(key, seen)},

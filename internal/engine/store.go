@@ -43,10 +43,11 @@ type Store struct {
 	stop        context.CancelFunc
 }
 
-// sessionValue is what lies under a session's key. Write is the id of the write that put it there.
+// sessionValue is what lies under a session's key. Write is the id of the write that put it there: the current pair's.
 type sessionValue struct {
 	account.Session
 	Write string `json:"w"`
+	Room  string `json:"room,omitempty"` // the key of the session that ended for it
 }
 
 func (v sessionValue) encode() []byte {
@@ -84,10 +85,10 @@ func (s *Store) Register(ctx context.Context, u *account.User, first account.Ses
 	if err := s.checkRoom(ctx); err != nil {
 		return err
 	}
-	started := sessionValue{first, rand.Text()}
+	started := sessionValue{Session: first, Write: rand.Text()}
 	out, err := s.putLeased(ctx, &first, func(lease int64) etcd.Txn {
 		t := s.claim(u)
-		t.Then = append(t.Then, etcd.Put(s.session(refOf(&first)), started.encode(), lease))
+		t.Then = append(t.Then, etcd.Put(s.session(first.Ref()), started.encode(), lease))
 		return t
 	})
 	if err != nil || out.Succeeded {
@@ -133,11 +134,11 @@ func (s *Store) taken(ctx context.Context, u *account.User, holders []etcd.Resul
 func (s *Store) StartSession(ctx context.Context, started account.Session) error {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	value := sessionValue{started, rand.Text()}.encode()
+	value := sessionValue{Session: started, Write: rand.Text()}
 	out, err := s.putLeased(ctx, &started, func(lease int64) etcd.Txn {
 		return etcd.Txn{
 			If:   []etcd.Cond{etcd.Present(s.user(started.User))},
-			Then: []etcd.Op{etcd.Put(s.session(refOf(&started)), value, lease), etcd.Count(s.sessions(started.User))},
+			Then: []etcd.Op{etcd.Put(s.session(started.Ref()), value.encode(), lease), etcd.Count(s.sessions(started.User))},
 		}
 	})
 	switch {
@@ -146,7 +147,7 @@ func (s *Store) StartSession(ctx context.Context, started account.Session) error
 	case !out.Succeeded:
 		return account.ErrNoUser
 	}
-	return s.trim(ctx, started.User, int(out.Results[1].Count)-account.MaxSessionsPerUser)
+	return s.trim(ctx, value, int(out.Results[1].Count)-account.MaxSessionsPerUser)
 }
 
 // Live returns the session and its user. Errors: account.ErrRevoked, ErrDisabled, ErrUnavailable.
@@ -205,10 +206,6 @@ func (s *Store) putLeased(ctx context.Context, one *account.Session, txn func(le
 		}
 		return out, nil
 	}
-}
-
-func refOf(one *account.Session) account.SessionRef {
-	return account.SessionRef{User: one.User, Session: one.ID}
 }
 
 // storedSession is a session with the revision that its key has.

@@ -20,32 +20,42 @@ type eldest struct {
 	looked time.Time
 }
 
-// trim ends one session of a user who has excess too many: each login ends one itself, so that of logins that race none
-// ends more than its own. Sessions that nobody was told of, since their hub was killed at this place, are left to their
-// leases unless they are many.
-func (s *Store) trim(ctx context.Context, user string, excess int) error {
-	missing := 1
+// trim ends one session of the user of started, who has excess too many: each login ends one itself, so that of logins
+// that race none ends more than its own. The session that has been started names the one that made room for it, so that
+// a repetition knows its own doing. Sessions that nobody was told of, since their hub was killed before this, are left to
+// their leases unless they are many.
+func (s *Store) trim(ctx context.Context, started sessionValue, excess int) error {
+	missing := min(excess, 1)
 	if excess > manyUntold {
 		missing = excess
 	}
-	for excess > 0 && missing > 0 {
-		keys, err := s.makeRoom(ctx, user, min(missing, etcd.MaxOps))
-		if err != nil || len(keys) == 0 {
+	for missing > 0 {
+		key, err := s.nextToGo(ctx, started.User)
+		if err != nil || key == "" {
 			return err
 		}
-		var t etcd.Txn
-		for _, key := range keys {
-			t.Then = append(t.Then, etcd.Delete(key))
-		}
-		out, err := s.etcd.Do(ctx, t)
+		started.Room = key
+		out, err := s.putLeased(ctx, &started.Session, func(lease int64) etcd.Txn {
+			own := s.session(started.Ref())
+			return etcd.Txn{
+				If:   []etcd.Cond{etcd.Present(key)},
+				Then: []etcd.Op{etcd.Delete(key), etcd.Put(own, started.encode(), lease)},
+				Else: []etcd.Op{etcd.Get(own)},
+			}
+		})
 		if err != nil {
-			return unavailable(err)
+			return err
 		}
-		for _, deleted := range out.Results {
-			if deleted.Count > 0 || out.Repeated {
-				missing--
-			} // else another login was faster
+		if !out.Succeeded {
+			own, err := decodeSession(out.Results[0].First())
+			if err != nil || own == nil {
+				return err
+			}
+			if own.Room != key {
+				continue // another login was faster
+			}
 		}
+		missing--
 	}
 	return nil
 }
@@ -53,31 +63,30 @@ func (s *Store) trim(ctx context.Context, user string, excess int) error {
 // manyUntold is how many sessions more than the most are no reason to worry: logins that race.
 const manyUntold = 100
 
-// makeRoom returns the keys of the n sessions that are to end first, or fewer.
-func (s *Store) makeRoom(ctx context.Context, user string, n int) ([]string, error) {
+// nextToGo returns the key of the session that is to end first, or "" if there is none.
+func (s *Store) nextToGo(ctx context.Context, user string) (string, error) {
 	e := s.eldest.getOr(user, func() *eldest { return new(eldest) })
-	if keys := e.take(n); keys != nil {
-		return keys, nil
+	if key := e.take(); key != "" {
+		return key, nil
 	}
 	out, err := s.etcd.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.GetAll(s.sessions(user))}})
 	if err != nil {
-		return nil, unavailable(err)
+		return "", unavailable(err)
 	}
 	e.fill(byAge(out.Results[0].KVs, s.now().UnixMilli()))
-	return e.take(n), nil
+	return e.take(), nil
 }
 
-// take returns the next n keys, fewer if there are fewer, or nil if it is time to look.
-func (e *eldest) take(n int) []string {
+// take returns the next key, or "" if there is none or if it is time to look.
+func (e *eldest) take() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.keys) == 0 || time.Since(e.looked) > lookAgain {
-		return nil
+		return ""
 	}
-	n = min(n, len(e.keys))
-	taken := e.keys[:n:n]
-	e.keys = e.keys[n:]
-	return taken
+	key := e.keys[0]
+	e.keys = e.keys[1:]
+	return key
 }
 
 func (e *eldest) fill(keys []string) {
