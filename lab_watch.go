@@ -89,7 +89,7 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *H
 	hub = b.hub.Load()
 	seen.Arrival = judge.Mark{Hub: hub.now(), Machine: time.Now()}
 	p := b.policy.Load()
-	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace}
+	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace, NoRotation: p.Keep}
 	hub.inspect(seen, token)
 	if r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {
 		met = b.faults.take(seen.Operation, seen.Session)

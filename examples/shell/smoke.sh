@@ -63,7 +63,10 @@ expect "$status" 200
 call GET "$lab/report"
 expect "$body" '{"findings":\[\],*'
 
-# What the report is there for: a refresh token that has been exchanged is used once more.
+# What the report is there for: a refresh token that has been exchanged is sent at the next expiry as well.
+json '{"advance":"16m"}'
+call PUT "$lab/clock" "${data[@]}"
+expect "$status" 200
 call POST "$auth/refresh" -d "refresh_token=$refresh"
 expect "$status $(member code)" '401 token_reused'
 call GET "$lab/report"
