@@ -36,7 +36,8 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := h.now()
 	u.ID, u.Created = h.newID(), now.UnixMilli()
-	s := h.newSession(u, now, h.settings.AccessTTL, h.settings.RefreshTTL)
+	access, refresh := h.lifetimes()
+	s := h.newSession(u, now, access, refresh)
 	if err := h.store.Register(r.Context(), u, s); err != nil {
 		return err
 	}
@@ -83,8 +84,8 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 	if password == "" {
 		in.Fault("password", "is required")
 	}
-	access := in.Lifetime("expires_in", h.settings.AccessTTL)
-	refresh := in.Lifetime("refresh_expires_in", h.settings.RefreshTTL)
+	access, refresh := h.lifetimes()
+	access, refresh = in.Lifetime("expires_in", access), in.Lifetime("refresh_expires_in", refresh)
 	if err := in.Err(); err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := readAll(r)
+	all, others, err := readScope(r)
 	if err != nil {
 		return err
 	}
@@ -215,7 +216,12 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.store.EndSession(r.Context(), refOf(&c), all); err != nil {
+	if others {
+		err = h.store.EndOthers(r.Context(), refOf(&c))
+	} else {
+		err = h.store.EndSession(r.Context(), refOf(&c), all)
+	}
+	if err != nil {
 		return err
 	}
 
@@ -223,22 +229,29 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readAll reads the query of a logout: all, once, or nothing.
-func readAll(r *http.Request) (bool, error) {
+// readScope reads the query of a logout: all or others, once, or nothing.
+func readScope(r *http.Request) (all, others bool, err error) {
 	query, err := reply.ParseQuery(r)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	for name, values := range query {
-		if name != "all" {
-			return false, reply.Invalid(name, "is no parameter of a logout; there is all")
+		value, err := strconv.ParseBool(values[0])
+		switch {
+		case name != "all" && name != "others":
+			return false, false, reply.Invalid(name, "is no parameter of a logout; there are all and others")
+		case err != nil || len(values) > 1:
+			return false, false, reply.Invalid(name, "must be true or false, once")
+		case name == "all":
+			all = value
+		default:
+			others = value
 		}
-		if all, err := strconv.ParseBool(values[0]); err == nil && len(values) == 1 {
-			return all, nil
-		}
-		return false, reply.Invalid(name, "must be true or false, once")
 	}
-	return false, nil
+	if all && others {
+		return false, false, reply.Invalid("others", "can't be true together with all: this session ends too, or it doesn't")
+	}
+	return all, others, nil
 }
 
 // authenticate returns the session and user of the request's access token.

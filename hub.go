@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
@@ -40,6 +41,8 @@ type Hub struct {
 	base       string // the address clients know this hub by, without a slash at the end
 	now        func() time.Time
 	reuse      func() account.ReusePolicy
+	lifetimes  func() (access, refresh time.Duration) // of the tokens of new sessions, at most
+	dialect    func() *dialect.Dialect                // nil: the hub speaks its own API alone
 	rand       io.Reader
 	log        *slog.Logger
 }
@@ -50,7 +53,8 @@ func (h *Hub) embedded() *account.Embedded { return h.store.(*account.Embedded) 
 // settings is what the operator chose, the same for every hub of the process.
 type settings struct {
 	*flags.Options
-	timeouts timeouts
+	timeouts  timeouts
+	namedBase bool // the operator has named the base URL: addresses in answers keep to it
 }
 
 // hubHandler serves one operation of the hub that it is called on.
@@ -64,7 +68,7 @@ func newOperations() *route.Table[*Hub] {
 	t.Add("POST", "/api/authentication/login", "login", "log in", "none", (*Hub).login)
 	t.Add("GET", "/api/authentication/me", "me", "the current user", "access", (*Hub).showUser)
 	t.Add("POST", "/api/authentication/refresh", "refresh", "exchange the refresh token for a new pair", "refresh", (*Hub).refresh)
-	t.Add("POST", "/api/authentication/logout", "logout", "end the session (?all=true: all of the user's)", "access or refresh", (*Hub).logout)
+	t.Add("POST", "/api/authentication/logout", "logout", "end the session (?all=true: all of the user's, ?others=true: all others)", "access or refresh", (*Hub).logout)
 
 	// files.go
 	t.Add("GET", "/api/files/phase2", "listing", "which of the three files are available", ofFiles, filesRoute((*Hub).listFiles))
@@ -118,7 +122,19 @@ func guarded(serve hubHandler, group string) hubHandler {
 	}
 }
 
+// ServeHTTP answers a request of the dialect, where that describes its path, or else of the hub's own API.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d := h.dialect(); d != nil {
+		if call := d.Read(w, r); call != nil {
+			h.serveCall(w, r, call)
+			return
+		}
+	}
+	h.serveOwn(w, r)
+}
+
+// serveOwn answers a request of the hub's own API.
+func (h *Hub) serveOwn(w http.ResponseWriter, r *http.Request) {
 	if err := h.operations.Serve(h, w, r); err != nil {
 		h.answerError(w, r, err)
 	}
@@ -172,6 +188,11 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 	for _, o := range h.operations.Operations {
 		if o.Purpose != "" {
 			lines = append(lines, indexLine{o.Method, strings.TrimSuffix(o.Path, "{$}"), o.Purpose, h.settings.tokenFor(o.Token)})
+		}
+	}
+	if d := h.dialect(); d != nil {
+		for _, o := range d.Operations() {
+			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose + " (" + d.Name() + ")", o.Token})
 		}
 	}
 	if h.settings.Lab {

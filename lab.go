@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
@@ -57,6 +58,7 @@ type bench struct {
 	hub      atomic.Pointer[Hub] // replaced by reset; a request keeps the one it began with
 	clock    *labClock
 	policy   atomic.Pointer[account.ReusePolicy]
+	dialect  atomic.Pointer[dialect.Dialect]
 	faults   faultQueue
 	requests requestLog
 	changing sync.Mutex // held by reset and snapshot, so that each is whole
@@ -89,6 +91,9 @@ func (l *lab) newBench(parts Hub) *bench {
 	b.policy.Store(new(account.ReusePolicy))
 	parts.now = b.clock.now
 	parts.reuse = func() account.ReusePolicy { return *b.policy.Load() }
+	b.dialect.Store(parts.settings.Dialect)
+	parts.dialect = b.dialect.Load
+	parts.lifetimes = b.lifetimes
 	b.hub.Store(parts.renewed())
 	return b
 }
@@ -195,7 +200,7 @@ func redirectToPage(w http.ResponseWriter, r *http.Request, name string) error {
 func splitNamespace(r *http.Request) (string, *http.Request, error) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/ns/")
 	if !ok {
-		return "", r, nil
+		return splitWellKnown(r)
 	}
 	name, _, _ := strings.Cut(rest, "/")
 	raw, same := strings.CutPrefix(r.URL.RawPath, "/ns/"+name)
@@ -205,6 +210,20 @@ func splitNamespace(r *http.Request) (string, *http.Request, error) {
 	inner, u := new(http.Request), *r.URL
 	*inner = *r
 	u.Path, u.RawPath = rest[len(name):], raw
+	inner.URL = &u
+	return name, inner, nil
+}
+
+// splitWellKnown returns the namespace of r if its path is a well-known one, which takes the namespace behind (RFC 8414
+// section 3.1): of /.well-known/x/ns/a it is a, and the path /.well-known/x.
+func splitWellKnown(r *http.Request) (string, *http.Request, error) {
+	path, name, ok := strings.Cut(r.URL.Path, "/ns/")
+	if !ok || !strings.HasPrefix(path, "/.well-known/") || !isNamespace(name) {
+		return "", r, nil
+	}
+	inner, u := new(http.Request), *r.URL
+	*inner = *r
+	u.Path, u.RawPath = path, ""
 	inner.URL = &u
 	return name, inner, nil
 }
@@ -303,6 +322,9 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	add("GET", "/lab/sessions", "the live sessions", (*bench).listSessions)
 	add("POST", "/lab/sessions/{sid}/expire", "let a session's access or refresh token expire now", (*bench).expireSession)
 	add("POST", "/lab/sessions/{sid}/revoke", "end a session", (*bench).revokeSession)
+	add("GET", "/lab/dialect", "the description of the API that the hub speaks besides its own", (*bench).showDialect)
+	add("PUT", "/lab/dialect", "have the hub speak another API besides its own", (*bench).setDialect)
+	add("DELETE", "/lab/dialect", "have the hub speak its own API alone", (*bench).deleteDialect)
 	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow", (*bench).setPolicy)
 
 	// lab_snapshot.go

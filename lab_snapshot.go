@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/reply"
 	"authhub/internal/results"
 )
@@ -32,6 +33,7 @@ const (
 type state struct {
 	clock    clockSetting
 	policy   account.ReusePolicy
+	dialect  *dialect.Dialect // nil: none
 	faults   []*fault
 	users    []account.UserRecord
 	sessions []account.Session
@@ -44,7 +46,8 @@ type snapshot struct {
 	Version  int                  `json:"version"`
 	Time     snapshotTime         `json:"time"`
 	Policy   policyView           `json:"policy"`
-	Faults   []json.RawMessage    `json:"faults"` // those not spent, as if ordered anew
+	Dialect  json.RawMessage      `json:"dialect,omitempty"` // a description
+	Faults   []json.RawMessage    `json:"faults"`            // those not spent, as if ordered anew
 	Users    []account.UserRecord `json:"users"`
 	Sessions []account.Session    `json:"sessions"`
 	Files    *snapshotFiles       `json:"files"`
@@ -73,6 +76,9 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 		s.Time.FrozenAt = &setting.at
 	} else {
 		s.Time.OffsetMS = setting.offset.Milliseconds()
+	}
+	if d := b.dialect.Load(); d != nil {
+		s.Dialect = d.Description()
 	}
 	s.Users, s.Sessions = h.embedded().Contents()
 	var err error
@@ -180,6 +186,9 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	}
 	checked.policy = readPolicy(policy)
 	in.adopt("policy", policy)
+	if s.Dialect != nil {
+		checked.dialect = readDialect(s.Dialect, &in.Form)
+	}
 	if len(s.Faults) > maxFaults {
 		in.Fault("faults", fmt.Sprintf("must be at most %d", maxFaults))
 	}

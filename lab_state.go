@@ -97,7 +97,7 @@ func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
 
 	b.changing.Lock()
 	defer b.changing.Unlock()
-	if err := b.replace(r.Context(), new(state)); err != nil {
+	if err := b.replace(r.Context(), &state{dialect: b.hub.Load().settings.Dialect}); err != nil {
 		return err
 	}
 
@@ -122,6 +122,7 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	}
 	b.clock.set(s.clock)
 	b.policy.Store(&s.policy)
+	b.dialect.Store(s.dialect)
 	if err := old.embedded().ReplaceAll(ctx, s.users, s.sessions); err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 		h := newTestLab(t, flags...)
 		b := h.lab(t, "")
 		r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
-		hub, served, _, leave := b.arrive(r, &seenRequest{Exchange: judge.Exchange{Operation: "login"}}, "")
+		hub, served, _, leave := b.arrive(r, &seenRequest{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
 		h.post("/lab/reset", nil).want(204)
 		owner := hub.embedded().UserByLogin("demo")
 		err := hub.store.StartSession(served.Context(), hub.newSession(owner, hub.now(), time.Minute, time.Minute))

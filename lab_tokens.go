@@ -57,7 +57,8 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	now := h.now()
-	s := h.newSession(owner, now, h.settings.AccessTTL, h.settings.RefreshTTL)
+	access, refresh := h.lifetimes()
+	s := h.newSession(owner, now, access, refresh)
 	if defect == "none" && overrides == nil {
 		s.ID = orderedPrefix + s.ID
 	} else {

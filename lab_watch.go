@@ -18,13 +18,14 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/jwt"
 	"authhub/internal/lab/judge"
 	"authhub/internal/reply"
 )
 
 // operationNames are what faults and filters may name. Whatever else a client sends is "other".
-var operationNames = []string{"register", "login", "me", "refresh", "logout", "listing", "file", "run", "other"}
+var operationNames = []string{"register", "login", "me", "refresh", "logout", "introspect", "listing", "file", "run", "other"}
 
 // nameOf returns the name of the operation at the path of r, whatever the method: a login sent with GET is still meant
 // as a login. It is "" for what the lab passes by: health, and what a browser asks for to show the page.
@@ -42,16 +43,20 @@ func (l *lab) nameOf(r *http.Request) string {
 
 // serveHub serves a hub operation, with whatever fault meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
+	call := b.read(w, r)
 	operation := b.lab.nameOf(r)
+	if call != nil {
+		operation = call.Operation
+	}
 	if operation == "" {
-		b.hub.Load().ServeHTTP(w, r)
+		b.hub.Load().serveOwn(w, r)
 		return
 	}
 
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
 	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: r.Method, Path: r.URL.Path,
 		InAddress: tokenInAddress(r), Everywhere: everywhere}}
-	if operation == "other" {
+	if operation == "other" && call == nil {
 		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
@@ -59,12 +64,15 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 	body := b.digestBody(r)
 	token := presentedToken(w, r, operation)
+	if call != nil {
+		token, seen.Everywhere = call.Token, call.Everywhere()
+	}
 	if token != "" {
 		seen.Presented = maphash.String(b.lab.identity, token)
 	}
-	hub, served, f, leave := b.arrive(r, seen, token)
+	hub, served, f, leave := b.arrive(r, seen, token, call)
 	defer leave()
-	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register" || operation == "refresh", limit: -1}
+	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register" || operation == "refresh", limit: -1, call: call}
 	defer func() {
 		b.note(hub, seen, answer, body.Sum64(), r.Context().Err() != nil)
 	}()
@@ -76,14 +84,31 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		}
 		b.requests.update(func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
 	}
-	hub.ServeHTTP(answer, served)
+	if call != nil {
+		hub.serveCall(answer, served, call)
+	} else {
+		hub.serveOwn(answer, served)
+	}
 	r.Pattern = served.Pattern
 	answer.finish()
 }
 
+// read returns what r means in the dialect in force, or nil.
+func (b *bench) read(w http.ResponseWriter, r *http.Request) *dialect.Call {
+	d := b.dialect.Load()
+	if d == nil {
+		return nil
+	}
+	call := d.Read(w, r)
+	if call != nil {
+		r.Body = &replayed{bytes.NewReader(call.Body), call.Body, r.Body}
+	}
+	return call
+}
+
 // arrive notes a request and returns the hub and the fault that it meets, and the request that ends with the state of
 // that hub. leave is to be called when it is done.
-func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *Hub, served *http.Request, met *encounter, leave func()) {
+func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *dialect.Call) (hub *Hub, served *http.Request, met *encounter, leave func()) {
 	b.arrivals.Lock()
 	defer b.arrivals.Unlock()
 	hub = b.hub.Load()
@@ -91,7 +116,7 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string) (hub *H
 	p := b.policy.Load()
 	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace, NoRotation: p.Keep}
 	hub.inspect(seen, token)
-	if r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {
+	if call != nil || r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {
 		met = b.faults.take(seen.Operation, seen.Session)
 	}
 	if met != nil {
@@ -124,7 +149,7 @@ func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap, body uint64, left
 			seen.Status = answer.status
 		}
 		if !answer.injected {
-			seen.Hub = answer.status
+			seen.Hub = answer.hubStatus()
 			seen.Given = answer.given(hub)
 		}
 		seen.RetryAfter = readRetryAfter(answer.Header().Get("Retry-After"), seen.End.Machine)
@@ -195,6 +220,10 @@ func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 		h.WriteString(r.URL.RawQuery)
 	}
 	maphash.WriteComparable(&h, r.ContentLength)
+	if read, ok := r.Body.(*replayed); ok { // by the dialect
+		h.Write(read.read)
+		return &h
+	}
 	switch {
 	case r.Body == nil:
 	case strings.HasPrefix(r.URL.Path, "/api/authentication/"):
@@ -284,7 +313,7 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 		want = jwt.Refresh
 	}
 	err := c.Check(want, now)
-	if operation == "logout" {
+	if operation == "logout" || operation == "introspect" { // which take either kind
 		err = c.Check(c.Kind, now)
 	}
 	from := map[jwt.Kind]int{jwt.Access: s.AccessFrom, jwt.Refresh: s.RefreshFrom}[c.Kind]
@@ -329,11 +358,12 @@ func looksLikeToken(s string) bool {
 // tap passes an answer on, whole or in part, and keeps what the record wants of it.
 type tap struct {
 	http.ResponseWriter
-	keep      bool // the body of a success, too
-	hide      bool // nothing passes
-	limit     int  // bytes of the body that pass; -1: all
-	injected  bool // it is a fault's, not the hub's
-	malformed bool // it can't be read
+	call      *dialect.Call // nil: the hub's own API
+	keep      bool          // the body of a success, too
+	hide      bool          // nothing passes
+	limit     int           // bytes of the body that pass; -1: all
+	injected  bool          // it is a fault's, not the hub's
+	malformed bool          // it can't be read
 
 	status  int
 	kept    []byte
@@ -412,16 +442,31 @@ func (t *tap) code() string {
 	var p struct {
 		Code string `json:"code"`
 	}
+	if t.call != nil && !t.injected {
+		return t.call.Result.Code
+	}
 	if t.status >= 400 && strings.HasSuffix(t.Header().Get("Content-Type"), "json") {
 		json.Unmarshal(t.kept, &p)
 	}
 	return p.Code
 }
 
+// hubStatus is what the hub itself answered, which a dialect may have told with another status.
+func (t *tap) hubStatus() int {
+	if t.call != nil && t.status != 0 {
+		return t.call.Result.Status
+	}
+	return t.status
+}
+
 // created returns the claims of the session that was answered with, if one was.
 func (t *tap) created(hub *Hub) (jwt.Claims, bool) {
 	var body struct {
 		AccessToken string `json:"access_token"`
+	}
+	if t.call != nil {
+		c, err := hub.signer.Open(t.call.Result.AccessToken)
+		return c, err == nil && t.keep
 	}
 	if !t.keep || t.status >= 300 || json.Unmarshal(t.kept, &body) != nil {
 		return jwt.Claims{}, false

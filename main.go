@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/disk"
 	"authhub/internal/edge"
 	"authhub/internal/flags"
@@ -70,7 +71,7 @@ type program struct {
 
 func newProgram(args []string) (*program, error) {
 	o, err := flags.Parse(args, os.Getenv)
-	return &program{settings{o, usualTimeouts()}, time.Now, rand.Reader, passwd.DurableRounds}, err
+	return &program{settings{Options: o, timeouts: usualTimeouts()}, time.Now, rand.Reader, passwd.DurableRounds}, err
 }
 
 // untilSignalled returns a context that ends with the first signal to stop. A second one, as from a terminal and from
@@ -93,6 +94,8 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case o.Version:
 		fmt.Fprintln(stdout, "authhub", version())
 		return 0
+	case o.PrintDialect != "":
+		err = printDialect(stdout, o.PrintDialect)
 	case o.Check != "":
 		err = checkHealth(ctx, o.Check)
 	case o.Tour:
@@ -137,10 +140,11 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 		os.Remove(o.ReadyFile) // what an earlier hub wrote is not true any more
 	}
 	var front http.Handler = hub
+	credentials := func(*http.Request) bool { return o.Dialect != nil && o.Dialect.UsesCookies() }
 	if o.Lab {
 		lab := newLab(ctx, hub)
 		defer lab.close()
-		front, hub = lab, lab.root.hub.Load()
+		front, hub, credentials = lab, lab.root.hub.Load(), lab.usesCookies
 	}
 	if o.Run {
 		if err := hub.runOnce(ctx); err != nil || ctx.Err() != nil {
@@ -148,7 +152,7 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 		}
 	}
 
-	server := o.newServer(front, bound, to)
+	server := o.newServer(front, credentials, bound, to)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	if o.ExitWithStdin {
@@ -171,11 +175,12 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 
 // newServer returns the server of front, behind its edge. Pages of the base URL itself may use the hub whatever Host
 // a proxy between makes of it.
-func (o *program) newServer(front http.Handler, bound *net.TCPAddr, to logs.Logs) *http.Server {
+func (o *program) newServer(front http.Handler, credentials func(*http.Request) bool, bound *net.TCPAddr, to logs.Logs) *http.Server {
 	base, _ := url.Parse(o.BaseURL)
 	origins := append(o.CORS, base.Scheme+"://"+base.Host)
 	return &http.Server{
-		Handler:           edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins, Log: to.Requests, Panics: to.Alarms}),
+		Handler: edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins,
+			Credentials: credentials, Log: to.Requests, Panics: to.Alarms}),
 		ReadHeaderTimeout: o.timeouts.header,
 		ReadTimeout:       o.timeouts.read,
 		WriteTimeout:      o.timeouts.write,
@@ -207,7 +212,7 @@ func (o *program) bind() (net.Listener, error) {
 		return nil, err
 	}
 	bound := listener.Addr().(*net.TCPAddr)
-	if o.BaseURL == "" {
+	if o.namedBase = o.BaseURL != ""; !o.namedBase {
 		o.BaseURL = addressOf(bound)
 	}
 	if o.Lab && strings.TrimSpace(o.LabKey) == "" && !bound.IP.IsLoopback() {
@@ -234,6 +239,8 @@ func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 	}
 	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.BaseURL, now: o.now, rand: o.rand, log: log}
 	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{} } // RFC 9700: a spent refresh token ends its session
+	h.lifetimes = func() (access, refresh time.Duration) { return o.AccessTTL, o.RefreshTTL }
+	h.dialect = func() *dialect.Dialect { return o.Dialect }
 	release := func() error { return nil }
 	secret := []byte(o.Secret)
 	if o.Ephemeral {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -179,12 +180,28 @@ func (s *Embedded) EndSession(ctx context.Context, ref SessionRef, all bool) err
 		if !all {
 			return event{End: []string{ended.ID}}, nil
 		}
-		var e event
-		for _, session := range s.ofUser[ended.User].oldestFirst {
-			e.End = append(e.End, session.ID)
-		}
-		return e, nil
+		return event{End: s.idsOf(ended.User)}, nil
 	})
+}
+
+// EndOthers ends all sessions of the user but this one.
+func (s *Embedded) EndOthers(ctx context.Context, ref SessionRef) error {
+	return s.commit(ctx, func() (event, error) {
+		spared := s.find(ref)
+		if spared == nil {
+			return event{}, nil
+		}
+		return event{End: slices.DeleteFunc(s.idsOf(spared.User), func(id string) bool { return id == spared.ID })}, nil
+	})
+}
+
+// idsOf returns the ids of the user's sessions, the oldest first.
+func (s *Embedded) idsOf(user string) []string {
+	var ids []string
+	for _, session := range s.ofUser[user].oldestFirst {
+		ids = append(ids, session.ID)
+	}
+	return ids
 }
 
 // Live returns the user and a copy of the session.

@@ -241,14 +241,17 @@ func (c *Call) errorValues(v values, p *reply.Error, e *entry, retryAfter string
 	v["errors"], v["fields"] = json.RawMessage(encode(p.Fields)), json.RawMessage(encode(byField))
 }
 
-// recorder is a ResponseWriter that keeps an answer.
+// recorder is a ResponseWriter that keeps an answer. What the hub notes for its log goes to the client's own writer.
 type recorder struct {
+	client http.ResponseWriter
 	header http.Header
 	status int
 	body   []byte
 }
 
 func (a *recorder) Header() http.Header { return a.header }
+
+func (a *recorder) Unwrap() http.ResponseWriter { return a.client }
 
 func (a *recorder) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {

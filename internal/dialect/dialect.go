@@ -145,6 +145,9 @@ type Result struct {
 	AccessToken string // of the pair that was given
 }
 
+// Everywhere reports whether the call ends all sessions of a user.
+func (c *Call) Everywhere() bool { return c.op() == "logout_all" }
+
 // op returns the name of the operation; "" for none.
 func (c *Call) op() string {
 	if c.called == nil {

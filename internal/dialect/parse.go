@@ -100,13 +100,13 @@ func (n node) text() string {
 	return s
 }
 
-// oneOf returns a text that must be one of these; the first if it is not.
+// oneOf returns a text that must be one of these; "" if it is not.
 func (n node) oneOf(choices ...string) string {
 	if s, ok := n.value.(string); ok && slices.Contains(choices, s) {
 		return s
 	}
 	n.fault("must be one of " + strings.Join(choices, ", "))
-	return choices[0]
+	return ""
 }
 
 func (n node) truth() bool {
@@ -229,6 +229,9 @@ func parseOperation(n node, t *templates) *operation {
 		n.p.fault(join(n.path, "op"), "is missing: one of "+strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
 	}
 	op.verb = verbs[op.op]
+	if op.op == "" {
+		return nil
+	}
 	if on, ok := n.member(o, "on"); ok {
 		op.parseOn(on)
 	} else {

@@ -40,7 +40,7 @@ func isText(s string) bool { return utf8.ValidString(s) }
 
 // Serve has the hub do what the call asks for, and answers w in the dialect. r is the client's request.
 func (c *Call) Serve(w http.ResponseWriter, r *http.Request, host Host) {
-	given := c.ask(r, host)
+	given := c.ask(w, r, host)
 	v := c.commonValues(host)
 	c.Result.Status = given.status
 	if given.status >= 400 && !c.forgives(given) {
@@ -63,8 +63,8 @@ func (c *Call) forgives(given *recorder) bool {
 }
 
 // ask returns the hub's own answer.
-func (c *Call) ask(r *http.Request, host Host) *recorder {
-	given := &recorder{header: make(http.Header)}
+func (c *Call) ask(w http.ResponseWriter, r *http.Request, host Host) *recorder {
+	given := &recorder{client: w, header: make(http.Header)}
 	switch {
 	case c.refused != nil:
 		reply.Write(given, c.refused)

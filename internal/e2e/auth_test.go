@@ -383,6 +383,22 @@ func TestLogoutOfAllSessions(t *testing.T) {
 	h.me(after.access).want(200)
 }
 
+func TestLogoutOfOtherSessions(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	own, other, foreign := h.login("demo"), h.login("demo"), h.login("admin")
+
+	h.post(logoutPath+"?others=perhaps", nil, bearer(own.access)...).want(422, "invalid_field")
+	h.post(logoutPath+"?others=true&all=true", nil, bearer(own.access)...).want(422, "invalid_field")
+	h.post(logoutPath+"?others=true", nil, bearer(own.access)...).want(204)
+
+	h.me(own.access).want(200)
+	h.me(other.access).want(401, "token_revoked")
+	h.me(foreign.access).want(200)
+	h.post(logoutPath+"?others=true", nil, bearer(other.access)...).want(204) // its session has no say any more
+	h.me(own.access).want(200)
+}
+
 func TestBearer(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)

@@ -25,6 +25,9 @@ type Config struct {
 	Origins  []string     // that may use the hub, besides loopback origins; * for all
 	Log      *slog.Logger // nil: no line a request
 	Panics   *slog.Logger // a panic is logged in any case
+
+	// Credentials reports whether pages send cookies with their requests to what r asks for.
+	Credentials func(r *http.Request) bool
 }
 
 // edge wraps the handler of a process.
@@ -88,6 +91,7 @@ var (
 	sameOrigin   = []string{"same-origin"}
 	lockedPolicy = []string{"default-src 'none'; frame-ancestors 'none'"}
 	varyOrigin   = []string{"Origin"}
+	allowed      = []string{"true"}
 	exposed      = []string{"Allow, Content-Encoding, Content-Range, ETag, Last-Modified, Location, Preference-Applied, Retry-After, WWW-Authenticate"}
 )
 
@@ -106,9 +110,12 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 	}
 	answer["Vary"] = varyOrigin
 	origin := r.Header.Get("Origin")
-	if origin != "" && e.allows(origin) {
+	if byName := e.names(origin); origin != "" && (byName || e.anyOrigin && !e.forges(r)) {
 		answer["Access-Control-Allow-Origin"] = []string{origin}
 		answer["Access-Control-Expose-Headers"] = exposed
+		if byName && e.Credentials != nil && e.Credentials(r) {
+			answer["Access-Control-Allow-Credentials"] = allowed
+		}
 		return nil
 	}
 	if !e.isForeign(r, origin) {
@@ -133,20 +140,26 @@ func (e *edge) isForeign(r *http.Request, origin string) bool {
 	return e.crossOrigin.Check(&asked) != nil
 }
 
-// allows reports whether pages of origin may read answers.
-func (e *edge) allows(origin string) bool {
-	if e.anyOrigin || slices.Contains(e.Origins, origin) {
+// forges reports whether a request that brings cookies would change something. Where every origin may ask, none that
+// is not named may do so on behalf of a user whose browser adds the cookies.
+func (e *edge) forges(r *http.Request) bool {
+	safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	return !safe && r.Header["Cookie"] != nil && e.Credentials != nil && e.Credentials(r)
+}
+
+// names reports whether pages of origin may read answers because it is a loopback origin or one that is named.
+func (e *edge) names(origin string) bool {
+	if slices.Contains(e.Origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme+"://"+u.Host == origin && isLoopback(u.Host)
 }
 
-// answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight). Never
-// with credentials: a hub has no cookies.
+// answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight).
 func answerPreflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h["Access-Control-Allow-Methods"] = []string{"GET, HEAD, POST, PUT, DELETE"}
+	h["Access-Control-Allow-Methods"] = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
 	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
 		h["Access-Control-Allow-Headers"] = []string{asked}
 	}

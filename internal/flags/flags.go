@@ -8,10 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"authhub/internal/dialect"
 )
 
 const (
@@ -35,8 +38,10 @@ type Options struct {
 	Secret                        string // AUTHHUB_SECRET
 	LogFormat                     string // text, json, off
 	LogLevel                      slog.Level
+	Dialect                       *dialect.Dialect // nil: none
 
 	Check         string // the hub to ask whether it is ready
+	PrintDialect  string // name of a built-in dialect to print
 	Tour, Version bool
 }
 
@@ -79,6 +84,8 @@ func (o *Options) flagSet() *flag.FlagSet {
 	f.Func("protect", "", o.setProtect)
 	f.Func("cors", "", o.setCORS)
 	f.Func("base-url", "", o.setBaseURL)
+	f.Func("dialect", "", o.setDialect)
+	f.StringVar(&o.PrintDialect, "print-dialect", "", "")
 	f.BoolVar(&o.Lab, "lab", false, "")
 	f.BoolVar(&o.Run, "run", false, "")
 	f.StringVar(&o.ReadyFile, "ready-file", "", "")
@@ -98,7 +105,7 @@ func (o *Options) flagSet() *flag.FlagSet {
 }
 
 // commands are flags that ask for something else than a hub, so the environment can't give them.
-var commands = []string{"check", "tour", "version"}
+var commands = []string{"check", "print-dialect", "tour", "version"}
 
 // rivals are flags of which only one can be given.
 var rivals = map[string]string{"dir": "ephemeral", "ephemeral": "dir"}
@@ -146,6 +153,7 @@ func (o *Options) check(f *flag.FlagSet) error {
 	if err := checkAddr(o.Addr); err != nil {
 		return err
 	}
+	o.lifetimesOfDialect(given(f))
 	switch names := given(f); {
 	case o.Dir == "":
 		return errors.New("-dir: names no folder")
@@ -184,6 +192,34 @@ func lifetime(to *time.Duration) func(string) error {
 		}
 		*to = d
 		return nil
+	}
+}
+
+// setDialect takes the name of a built-in dialect or the path of a description.
+func (o *Options) setDialect(nameOrFile string) error {
+	description, ok := dialect.Builtin(nameOrFile)
+	if !ok {
+		var err error
+		if description, err = os.ReadFile(nameOrFile); err != nil {
+			return fmt.Errorf("is neither a built-in dialect (%s) nor a file that can be read: %w", strings.Join(dialect.Names(), ", "), err)
+		}
+	}
+	var err error
+	o.Dialect, err = dialect.Parse(description)
+	return err
+}
+
+// lifetimesOfDialect takes over the lifetimes that the dialect comes with, where no flag says another.
+func (o *Options) lifetimesOfDialect(given map[string]bool) {
+	if o.Dialect == nil {
+		return
+	}
+	access, refresh := o.Dialect.Lifetimes()
+	if access > 0 && !given["access-ttl"] {
+		o.AccessTTL = access
+	}
+	if refresh > 0 && !given["refresh-ttl"] {
+		o.RefreshTTL = refresh
 	}
 }
 

@@ -21,6 +21,8 @@ Flags:
   -cors ORIGINS        origins, separated by commas, whose pages may use the hub besides loopback ones; * for all
   -base-url URL        address that clients know the hub by (the one it listens on)
   -lab                 offer the lab for tests: namespaces, clock, faults, request record, report under /lab and /ns
+  -dialect NAME|FILE   speak another API besides the hub's own: a built-in dialect, or the description in a file
+  -print-dialect NAME  print the description of a built-in dialect, to be copied and changed
   -run                 produce the three files before the hub is announced
   -ready-file FILE     write the base URL to FILE, by atomic rename, once the hub listens; gone when it stops
   -exit-with-stdin     stop when standard input ends

@@ -1,0 +1,105 @@
+// The dialect of a bench: which it is, and another one while tests run.
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"authhub/internal/dialect"
+	"authhub/internal/reply"
+)
+
+func (b *bench) showDialect(w http.ResponseWriter, _ *http.Request) error {
+	d := b.dialect.Load()
+	if d == nil {
+		return reply.Fail(http.StatusNotFound, "no_dialect", "The hub speaks its own API alone. PUT /lab/dialect has it speak another one besides.")
+	}
+	reply.WriteBody(w, http.StatusOK, d.Description())
+	return nil
+}
+
+// setDialect takes the name of a built-in dialect, or a description.
+func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
+	body, err := reply.ReadRawJSON(w, r, dialect.MaxDescription)
+	if err != nil {
+		return err
+	}
+	var given map[string]json.RawMessage
+	var name string
+	if json.Unmarshal(body, &given) == nil && len(given) == 1 && json.Unmarshal(given["name"], &name) == nil {
+		var ok bool
+		if body, ok = dialect.Builtin(name); !ok {
+			return reply.Invalid("name", "is no built-in dialect; there are "+strings.Join(dialect.Names(), ", ")+". Another one comes with its whole description")
+		}
+	}
+	d, err := dialect.Parse(body)
+	if err != nil {
+		in := new(reply.Form)
+		noteFaults(in, "", err)
+		return in.Err()
+	}
+
+	b.dialect.Store(d)
+	reply.WriteBody(w, http.StatusOK, d.Description())
+	return nil
+}
+
+// readDialect reads the description in a snapshot.
+func readDialect(description []byte, in *reply.Form) *dialect.Dialect {
+	d, err := dialect.Parse(description)
+	if err != nil {
+		noteFaults(in, "dialect.", err)
+	}
+	return d
+}
+
+// noteFaults adds what is wrong with a description, whose paths begin like that.
+func noteFaults(in *reply.Form, prefix string, err error) {
+	var faults dialect.Faults
+	errors.As(err, &faults) // Parse has no other errors
+	for _, f := range faults {
+		in.Fault(prefix+f.Path, f.Detail)
+	}
+}
+
+func (b *bench) deleteDialect(w http.ResponseWriter, r *http.Request) error {
+	b.dialect.Store(nil)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// lifetimes returns those of the tokens of new sessions: what the dialect in force comes with, or else what the operator
+// has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
+func (b *bench) lifetimes() (access, refresh time.Duration) {
+	settings := b.hub.Load().settings
+	access, refresh = settings.AccessTTL, settings.RefreshTTL
+	if d := b.dialect.Load(); d != nil && d != settings.Dialect {
+		ofAccess, ofRefresh := d.Lifetimes()
+		access, refresh = cmp.Or(ofAccess, access), cmp.Or(ofRefresh, refresh)
+	}
+	return access, refresh
+}
+
+// usesCookies reports whether the hub that r asks for speaks a dialect with cookies. It makes no namespace.
+func (l *lab) usesCookies(r *http.Request) bool {
+	d := l.root.hub.Load().settings.Dialect
+	name, _, err := splitNamespace(r)
+	if err != nil {
+		return false
+	}
+	l.mu.RLock()
+	b := l.spaces[name]
+	l.mu.RUnlock()
+	if name == "" {
+		b = l.root
+	}
+	if b != nil {
+		d = b.dialect.Load()
+	}
+	return d != nil && d.UsesCookies()
+}
