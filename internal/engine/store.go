@@ -190,6 +190,17 @@ func (s *Store) EndSession(ctx context.Context, ref account.SessionRef, all bool
 	return nil
 }
 
+// EndOthers ends all sessions of the user but this one, if this one has not ended.
+func (s *Store) EndOthers(ctx context.Context, ref account.SessionRef) error {
+	ctx, cancel := begin(ctx)
+	defer cancel()
+	t := etcd.Txn{If: []etcd.Cond{etcd.Present(s.session(ref))}, Then: etcd.DeleteAllBut(s.sessions(ref.User), s.session(ref))}
+	if _, err := s.etcd.Do(ctx, t); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
 // putLeased carries out the transaction that puts session one, with a lease that lives as long as it may.
 func (s *Store) putLeased(ctx context.Context, one *account.Session, txn func(lease int64) etcd.Txn) (etcd.Outcome, error) {
 	for {

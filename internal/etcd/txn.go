@@ -83,6 +83,14 @@ func DeleteAll(prefix string) Op {
 	return Op{Delete: &wire.DeleteRangeRequest{Key: []byte(prefix), RangeEnd: end(prefix)}}
 }
 
+// DeleteAllBut deletes the keys that begin with prefix, but for one of them.
+func DeleteAllBut(prefix, spared string) []Op {
+	return []Op{
+		{Delete: &wire.DeleteRangeRequest{Key: []byte(prefix), RangeEnd: []byte(spared)}},
+		{Delete: &wire.DeleteRangeRequest{Key: []byte(spared + "\x00"), RangeEnd: end(prefix)}},
+	}
+}
+
 // end is the first key after all that begin with prefix, which is not empty and ends in a byte below 255.
 func end(prefix string) []byte {
 	last := []byte(prefix)

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T, seeds []*account.User) Backend) {
 		"Disabled":          testDisabled,
 		"StaleLogout":       testStaleLogout,
 		"LogoutEverywhere":  testLogoutEverywhere,
+		"LogoutElsewhere":   testLogoutElsewhere,
 		"Rotation":          testRotation,
 		"RacingRotations":   testRacingRotations,
 		"Replay":            testReplay,

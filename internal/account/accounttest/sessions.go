@@ -67,6 +67,19 @@ func testLogoutEverywhere(t *testing.T, b Backend) {
 	b.wantLive(t, b.login(t, 1, "kim", "5"), nil)
 }
 
+// testLogoutElsewhere ends all sessions of one user but one, and only with a live one's token.
+func testLogoutElsewhere(t *testing.T, b Backend) {
+	first, second, third := b.login(t, 0, "kim", "1"), b.login(t, 1, "kim", "2"), b.login(t, 2, "kim", "3")
+	other := b.login(t, 0, "lee", "4")
+	must(t, b.store(1).EndOthers(t.Context(), second))
+	b.wantLive(t, first, account.ErrRevoked)
+	b.wantLive(t, second, nil)
+	b.wantLive(t, third, account.ErrRevoked)
+	b.wantLive(t, other, nil)
+	must(t, b.store(0).EndOthers(t.Context(), first)) // its token has no say any more
+	b.wantLive(t, second, nil)
+}
+
 // testRotation: one generation after the other, on whichever store.
 func testRotation(t *testing.T, b Backend) {
 	ref := b.login(t, 0, "kim", "s")
