@@ -302,6 +302,7 @@ func (h *Hub) newID() string {
 // writeSession answers with the current pair of s. Where grace gives a pair again, less is left of its lifetimes.
 func (h *Hub) writeSession(w http.ResponseWriter, status int, s *account.Session, u *account.User, now time.Time) error {
 	access, refresh := s.Claims(jwt.Access, u), s.Claims(jwt.Refresh, u)
+	access.More = h.dialect().Claims(u.Record(), time.UnixMilli(s.Created), now)
 	age := now.UnixMilli() - s.Issued
 	tokens := h.signer.Append(make([]byte, 0, 1024), &access)
 	end := len(tokens)

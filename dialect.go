@@ -56,7 +56,7 @@ func (h *Hub) introspect(w http.ResponseWriter, r *http.Request) error {
 		return err
 	case c.Generation > s.Generation:
 		return account.ErrRevoked
-	case c.Kind == jwt.Refresh && c.Generation < s.Generation:
+	case c.Kind == jwt.Refresh && s.Spent(c.Generation) && !h.reuse().Allow:
 		return account.ErrReused
 	case c.Kind == jwt.Access && c.Generation < s.AccessFrom, c.Kind == jwt.Refresh && c.Generation < s.RefreshFrom:
 		return jwt.ErrExpired

@@ -90,7 +90,7 @@ func (l *lab) newBench(parts Hub) *bench {
 	b.ctx, b.gone = context.WithCancelCause(l.ctx)
 	b.policy.Store(new(account.ReusePolicy))
 	parts.now = b.clock.now
-	parts.reuse = func() account.ReusePolicy { return *b.policy.Load() }
+	parts.reuse = b.reuse
 	b.dialect.Store(parts.settings.Dialect)
 	parts.dialect = b.dialect.Load
 	parts.lifetimes = b.lifetimes

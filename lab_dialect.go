@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/reply"
 )
@@ -102,4 +103,11 @@ func (l *lab) usesCookies(r *http.Request) bool {
 		d = b.dialect.Load()
 	}
 	return d != nil && d.UsesCookies()
+}
+
+// reuse returns the refresh policy in force: the one that was set, without rotation where the dialect has none.
+func (b *bench) reuse() account.ReusePolicy {
+	p := *b.policy.Load()
+	p.Keep = p.Keep || !b.dialect.Load().Rotation()
+	return p
 }

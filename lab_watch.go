@@ -113,7 +113,7 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *d
 	defer b.arrivals.Unlock()
 	hub = b.hub.Load()
 	seen.Arrival = judge.Mark{Hub: hub.now(), Machine: time.Now()}
-	p := b.policy.Load()
+	p := b.reuse()
 	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace, NoRotation: p.Keep}
 	hub.inspect(seen, token)
 	if call != nil || r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {

@@ -238,7 +238,7 @@ func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 		return nil, nil, err
 	}
 	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.BaseURL, now: o.now, rand: o.rand, log: log}
-	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{} } // RFC 9700: a spent refresh token ends its session
+	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{Keep: !o.Dialect.Rotation()} } // RFC 9700: a spent refresh token ends its session
 	h.lifetimes = func() (access, refresh time.Duration) { return o.AccessTTL, o.RefreshTTL }
 	h.dialect = func() *dialect.Dialect { return o.Dialect }
 	release := func() error { return nil }

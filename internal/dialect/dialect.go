@@ -62,8 +62,8 @@ func (d *Dialect) Description() []byte { return d.description }
 // Lifetimes returns those of the tokens of new sessions; 0 where the description says nothing.
 func (d *Dialect) Lifetimes() (access, refresh time.Duration) { return d.access, d.refresh }
 
-// Rotation reports whether a refresh replaces the refresh token.
-func (d *Dialect) Rotation() bool { return d.rotation }
+// Rotation reports whether a refresh replaces the refresh token, as it does without a dialect (nil).
+func (d *Dialect) Rotation() bool { return d == nil || d.rotation }
 
 // UsesCookies reports whether pages send cookies with their requests.
 func (d *Dialect) UsesCookies() bool { return d.cookies != nil }

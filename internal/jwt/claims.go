@@ -22,6 +22,7 @@ type Claims struct {
 	NotBefore  int64  // 0: none; the hub issues it only to order, in the lab
 	Username   string // access tokens only
 	Role       string // access tokens only
+	More       []byte // further members as JSON, with a comma before each; Open passes over them
 }
 
 // Check reports why a token of these claims can't serve as a token of kind want at now: ErrWrongType,
@@ -69,7 +70,7 @@ func (c *Claims) AppendJSON(b []byte) []byte {
 		b = append(b, `,"nbf":`...)
 		b = AppendSeconds(b, c.NotBefore)
 	}
-	return append(b, '}')
+	return append(append(b, c.More...), '}')
 }
 
 // parseClaims reads a payload whose signature has been checked. Members after the known ones are passed over;
