@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -170,6 +171,124 @@ func TestServingAFileCompressed(t *testing.T) {
 		t.Errorf("range of %q: %q", ranged.header.Get("Content-Encoding"), ranged.body)
 	}
 }
+
+// TestConditionsOfAClientThatTakesGzip: it may use the ETag of either form, and a refusal is well framed.
+func TestConditionsOfAClientThatTakesGzip(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	h.upload(fiveHundredReadings).want(200)
+	const path = listingPath + "/barrier"
+	plain := h.get(path).want(200)
+	head := h.do("HEAD", path, nil).want(200).header.Get("ETag")
+	packedHead := h.do("HEAD", path, nil, "Accept-Encoding", "gzip").want(200).header.Get("ETag")
+	if head != plain.header.Get("ETag") || packedHead == head {
+		t.Errorf("HEAD gives %s and %s", head, packedHead)
+	}
+	for _, row := range []struct {
+		coding, match string
+		status        int
+		encoding      string
+	}{
+		{"gzip", head, 200, ""},
+		{"gzip", packedHead, 200, "gzip"},
+		{"gzip", head + ", " + packedHead, 200, "gzip"},
+		{"gzip", `"x", ` + head, 200, ""},
+		{"gzip", "*", 200, "gzip"},
+		{"gzip", `"x"`, 412, ""},
+		{"gzip", "W/" + head, 412, ""}, // RFC 9110 section 13.1.1: strong comparison
+		{"identity", head, 200, ""},
+		{"identity", packedHead, 412, ""},
+		{"identity", `"x"`, 412, ""},
+	} {
+		a := h.get(path, "Accept-Encoding", row.coding, "If-Match", row.match).want(row.status)
+		if got := a.header.Get("Content-Encoding"); got != row.encoding {
+			t.Errorf("%s, If-Match %s: %q", row.coding, row.match, got)
+		}
+		if length := a.header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(a.body)) {
+			t.Errorf("%s, If-Match %s: Content-Length %s over %d bytes", row.coding, row.match, length, len(a.body))
+		}
+	}
+	for _, range_ := range []string{"bytes=0-9", "bytes=9999999-"} {
+		a := h.get(path, "Accept-Encoding", "gzip", "If-Match", packedHead, "Range", range_).want(200)
+		if a.header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s of the gzip form: %v", range_, a.header)
+		}
+	}
+	if a := h.get(path, "Accept-Encoding", "gzip", "If-Match", head, "Range", "bytes=0-9").want(206); string(a.body) != string(plain.body[:10]) {
+		t.Errorf("%q", a.body)
+	}
+	unmodified := plain.header.Get("Last-Modified")
+	h.get(path, "Accept-Encoding", "gzip", "If-Modified-Since", unmodified).want(304)
+	h.get(path, "Accept-Encoding", "gzip", "If-Unmodified-Since", unmodified).want(200)
+	h.get(path, "Accept-Encoding", "gzip", "If-Unmodified-Since", "Sun, 01 Mar 2020 12:00:00 GMT").want(412, "precondition_failed")
+}
+
+// TestFilesOfALaterRun are served at once, also while the clock stands still: the files of both runs have one date.
+func TestFilesOfALaterRun(t *testing.T) {
+	t.Parallel()
+	h := newStillHub(t)
+	for _, ph := range []string{"7.1", "7.2", "7.3"} {
+		h.upload(csvHeader + "\n2025-01-01T00:00:00Z,a," + ph + "\n").want(200)
+		for _, coding := range []string{"identity", "gzip"} {
+			a := h.get(listingPath+"/impact", "Accept-Encoding", coding).want(200)
+			body := a.body
+			if coding == "gzip" {
+				body = unzip(t, body)
+			}
+			if !strings.Contains(string(body), `"mean":`+ph) {
+				t.Errorf("after a run on pH %s, %s: %s", ph, coding, body)
+			}
+		}
+	}
+	snapshot := h.get("/lab/snapshot").want(200)
+	h.upload(csvHeader + "\n2025-01-01T00:00:00Z,a,7.9\n").want(200)
+	h.get(listingPath + "/impact").want(200)
+	h.put("/lab/snapshot", string(snapshot.body), jsonType...)
+	if a := h.get(listingPath + "/impact").want(200); !strings.Contains(string(a.body), `"mean":7.3`) {
+		t.Errorf("after the snapshot was put back: %s", a.body)
+	}
+}
+
+// TestALargeFileCompressed is sent while it is compressed, and whole.
+func TestALargeFileCompressed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := start(t, "-dir", dir)
+	h.upload(fourReadings).want(200)
+	large := bytes.Repeat([]byte(`{"padding":"0123456789"}`), 1<<20)
+	if err := os.WriteFile(filepath.Join(dir, "phase2", fileNames[0]), large, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := h.get(filePaths[0], "Accept-Encoding", "gzip").want(200)
+	again := h.get(filePaths[0], "Accept-Encoding", "gzip").want(200)
+	if !bytes.Equal(unzip(t, first.body), large) || !bytes.Equal(first.body, again.body) || again.header.Get("Content-Length") == "" {
+		t.Errorf("%d bytes, then %d with Content-Length %q", len(first.body), len(again.body), again.header.Get("Content-Length"))
+	}
+}
+
+func unzip(t *testing.T, packed []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// fiveHundredReadings give a barrier file larger than any refusal.
+var fiveHundredReadings = func() string {
+	var b strings.Builder
+	b.WriteString(csvHeader + "\n")
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 500 {
+		fmt.Fprintf(&b, "%s,a,7.%d\n", at.Add(time.Duration(i)*time.Hour).Format(time.RFC3339), i%10)
+	}
+	return b.String()
+}()
 
 func TestProtection(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,10 @@ const (
 	hysteresis = 100    // thousandths: how far back inside ends an excursion
 )
 
+// MaxAlerts is how many alerts a run takes. It bounds the memory of a run and the size of alertesph.json (about 300 bytes
+// an alert, so 150 MB): every reading can open one alert and close another.
+const MaxAlerts = 500_000
+
 // computation is a run of phase 2 under way: the results, and what is needed only until they are complete.
 type computation struct {
 	*Results
@@ -63,6 +67,10 @@ func Compute(ctx context.Context, r io.Reader, p Parameters, progress func(bytes
 		return c.Results, fmt.Errorf("%w: none of the %d rows is a reading that can be accepted", ErrUnusable, c.Screening.Rows)
 	}
 	c.finish()
+	if len(c.alerts) > MaxAlerts {
+		return c.Results, fmt.Errorf("%w: there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
+			ErrUnusable, MaxAlerts)
+	}
 	return c.Results, nil
 }
 

@@ -93,6 +93,10 @@ func (c *computation) screenRecord(rec *record) error {
 	}
 	s.Accepted++
 	c.add(st, at, ph)
+	if len(c.alerts) > MaxAlerts {
+		return fmt.Errorf("%w: up to line %d there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
+			ErrUnusable, rec.line, MaxAlerts)
+	}
 	return nil
 }
 

@@ -185,6 +185,35 @@ func TestTooManyStations(t *testing.T) {
 	}
 }
 
+// TestTooManyAlerts: with a largest gap of a second, readings every two seconds have a gap between each two.
+func TestTooManyAlerts(t *testing.T) {
+	t.Parallel()
+	p := hourly
+	p.MaxGap = time.Second
+	var in bytes.Buffer
+	fmt.Fprintln(&in, Header)
+	at := time.Date(2024, time.May, 1, 0, 0, 0, 0, time.UTC)
+	row := func() {
+		in.Write(at.AppendFormat(in.AvailableBuffer(), "2006-01-02T15:04:05Z,a,7\n"))
+		at = at.Add(2 * time.Second)
+	}
+	for range MaxAlerts + 1 {
+		row()
+	}
+	if res, err := Compute(t.Context(), bytes.NewReader(in.Bytes()), p, nil); err != nil || len(res.alerts) != MaxAlerts {
+		t.Fatal(err)
+	}
+
+	silent := append(bytes.Clone(in.Bytes()), "2024-05-01T00:00:00Z,b,7\n"...) // which is silent to the end: one gap more
+	if _, err := Compute(t.Context(), bytes.NewReader(silent), p, nil); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), "500000 alerts") {
+		t.Error(err)
+	}
+	row()
+	if _, err := Compute(t.Context(), &in, p, nil); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), "line 500003") {
+		t.Error(err)
+	}
+}
+
 func TestErrorsOfTheReaderAndTheContext(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
