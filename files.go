@@ -79,7 +79,7 @@ func serveGzip(w *patientWriter, r *http.Request, c *results.Content, open disk.
 		plain := r.Clone(r.Context())
 		plain.Header.Del("Range")
 		http.ServeContent(w, plain, "", c.Modified, strings.NewReader("")) // answers, unless the answer is the form
-		if w.probe = false; w.answered || r.Method != http.MethodGet {
+		if w.probe = false; w.answered {
 			if open != nil {
 				open.Close()
 			}
@@ -88,9 +88,11 @@ func serveGzip(w *patientWriter, r *http.Request, c *results.Content, open disk.
 	}
 	header["Last-Modified"] = c.LastModified
 	form := c.Gzip(open)
-	header["Content-Length"] = form.Length()
-	if header["Content-Length"] == nil {
-		delete(header, "Content-Length")
+	if length := form.Length(); length != nil {
+		header["Content-Length"] = length
+	}
+	if r.Method == http.MethodHead {
+		return nil
 	}
 	written, err := form.WriteTo(w)
 	if err != nil && written > 0 {

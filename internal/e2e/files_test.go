@@ -160,6 +160,9 @@ func TestServingAFileCompressed(t *testing.T) {
 	if packed.header.Get("ETag") == plain.header.Get("ETag") {
 		t.Errorf("two representations with one strong ETag (RFC 9110 section 8.8.3)")
 	}
+	if head := h.do("HEAD", path, nil, "Accept-Encoding", "gzip").want(200); head.header.Get("Content-Length") != packed.header.Get("Content-Length") || head.header.Get("ETag") != packed.header.Get("ETag") {
+		t.Errorf("HEAD %v\nGET %v", head.header, packed.header)
+	}
 	for _, known := range []*answer{packed, plain} {
 		etag := known.header.Get("ETag")
 		if got := h.get(path, "Accept-Encoding", "gzip", "If-None-Match", etag).want(304).header.Get("ETag"); got != etag {
