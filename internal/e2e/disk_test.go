@@ -186,3 +186,20 @@ func TestFolderTakenAway(t *testing.T) {
 		})
 	}
 }
+
+// TestOneHubAFolder: as long as one hub runs on a folder no other one starts there, whatever was done to the lock.
+func TestOneHubAFolder(t *testing.T) {
+	t.Parallel()
+	dir, users := t.TempDir(), writeUsers(t, 0)
+	h := start(t, "-dir", dir, "-users", users)
+	h.mayFail = true
+	for range 2 {
+		status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir, "-users", users)
+		if status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, dir) {
+			t.Errorf("exit status %d, %q", status, said)
+		}
+		os.Remove(filepath.Join(dir, "lock")) // what holds the data is locked, not only a file beside it
+	}
+	h.process.kill()
+	start(t, "-dir", dir, "-users", users).login("demo")
+}
