@@ -276,7 +276,7 @@ func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byt
 	}
 	locked, err := disk.Lock(o.Dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w; name another folder with -dir, or keep nothing with -ephemeral", err)
 	}
 	if len(secret) == 0 {
 		secret, err = openSecret(filepath.Join(o.Dir, "secret"))

@@ -300,7 +300,7 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"base URL with an empty port", "-base-url http://x:", 2, "", "-base-url"},
 		{"bad log", "-log loud", 2, "", "loud"},
 		{"taken port", "-ephemeral -addr " + holder.addr(), 1, "", "is in use"},
-		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d", holder.process.cmd.Process.Pid)},
+		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d; name another folder with -dir, or keep nothing with -ephemeral", holder.process.cmd.Process.Pid)},
 		{"short secret", "-dir " + short, 1, "", "32 bytes"},
 		{"no users", "-ephemeral -users " + missing, 1, "", "missing"},
 		{"run without readings", "-ephemeral -run -log off -readings " + missing, 1, "", "can't be opened"},
