@@ -37,7 +37,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 	now := h.now()
 	u.ID, u.Created = h.newID(), now.UnixMilli()
 	access, refresh := h.lifetimes()
-	s := h.newSession(u, now, access, refresh)
+	s := account.NewSession(h.newID(), u, now, access, refresh)
 	if err := h.store.Register(r.Context(), u, s); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	now := h.now()
-	s := h.newSession(u, now, access, refresh)
+	s := account.NewSession(h.newID(), u, now, access, refresh)
 	if err := h.store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
@@ -282,12 +282,6 @@ func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, err
 // refOf returns which session a token is of.
 func refOf(c *jwt.Claims) account.SessionRef {
 	return account.SessionRef{User: c.Subject, Session: c.Session}
-}
-
-// newSession returns a session of u that begins now.
-func (h *Hub) newSession(u *account.User, now time.Time, access, refresh time.Duration) account.Session {
-	ms := now.UnixMilli()
-	return account.Session{ID: h.newID(), User: u.ID, Created: ms, AccessTTL: access.Milliseconds(), RefreshTTL: refresh.Milliseconds(), Issued: ms}
 }
 
 // newID returns 128 random bits in base64url.

@@ -70,3 +70,21 @@ func TestLogoutRefusesAQueryThatItWouldIgnore(t *testing.T) {
 	h.me(pair.access).want(200)
 	h.post(logoutPath+"?all=false", nil, bearerOf(pair.access)...).want(204)
 }
+
+func TestAPairGivenAgainSaysWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	h.do("PUT", "/lab/refresh-policy", object{"reuse": "grace", "grace": "1h"}).want(200)
+	pair := h.login("demo")
+	h.post(refreshPath, object{"refresh_token": pair.refresh}).want(200)
+	for _, row := range []struct {
+		advance       string
+		left, refresh float64
+	}{{"5m", 600, 604800 - 300}, {"11m", 0, 604800 - 960}} {
+		h.do("PUT", "/lab/clock", object{"advance": row.advance}).want(200)
+		again := h.post(refreshPath, object{"refresh_token": pair.refresh}).want(200).json()
+		if again["expires_in"] != row.left || again["refresh_expires_in"] != row.refresh {
+			t.Errorf("after %s: %v and %v, want %v and %v", row.advance, again["expires_in"], again["refresh_expires_in"], row.left, row.refresh)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,3 +208,12 @@ func refreshOrder(h *testHub, s *account.Session, u *account.User) string {
 }
 
 func liveMB() float64 { return float64(heapInUse()) / 1e6 }
+
+// heapInUse returns the bytes of what is reachable. It counts the whole process, so it is no test for parallel company.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

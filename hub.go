@@ -18,6 +18,7 @@ import (
 	"authhub/internal/dialect"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
+	"authhub/internal/lab"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
 	"authhub/internal/results"
@@ -28,23 +29,24 @@ import (
 
 // Hub is one whole hub. All its parts are required; hubs of one process share settings, operations and hasher.
 type Hub struct {
-	settings   *settings
-	operations *route.Table[*Hub]
-	hasher     *passwd.Hasher
-	store      account.Store
-	signer     *jwt.Signer
-	secret     []byte // what the signer's keys are derived from
-	throttle   *passwd.Throttle
-	output     *results.Folder
-	runs       *runs.Queue
-	namespace  string // of the lab; "" for the root
-	base       string // the address clients know this hub by, without a slash at the end
-	now        func() time.Time
-	reuse      func() account.ReusePolicy
-	lifetimes  func() (access, refresh time.Duration) // of the tokens of new sessions, at most
-	dialect    func() *dialect.Dialect                // nil: the hub speaks its own API alone
-	rand       io.Reader
-	log        *slog.Logger
+	settings      *settings
+	operations    *route.Table[*Hub]
+	hasher        *passwd.Hasher
+	store         account.Store
+	signer        *jwt.Signer
+	secret        []byte // what the signer's keys are derived from
+	throttle      *passwd.Throttle
+	output        *results.Folder
+	runs          *runs.Queue
+	namespace     string // of the lab; "" for the root
+	base          string // the address clients know this hub by, without a slash at the end
+	now           func() time.Time
+	reuse         func() account.ReusePolicy
+	lifetimes     func() (access, refresh time.Duration)   // of the tokens of new sessions, at most
+	dialect       func() *dialect.Dialect                  // nil: the hub speaks its own API alone
+	labOperations func(namespace string) []route.Operation // for the index; nil without -lab
+	rand          io.Reader
+	log           *slog.Logger
 }
 
 // embedded returns the store of a hub that has a lab: -lab is refused with any other.
@@ -195,8 +197,10 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose + " (" + d.Name() + ")", o.Token})
 		}
 	}
-	if h.settings.Lab {
-		lines = append(lines, labOperations(h)...)
+	if h.labOperations != nil {
+		for _, o := range h.labOperations(h.namespace) {
+			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose, o.Token})
+		}
 	}
 	for i := range lines {
 		lines[i].Href = h.base + lines[i].Href
@@ -235,4 +239,52 @@ func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
 		return web.Serve(w, r, web.Description)
 	}
 	return web.Serve(w, r, web.WithoutLab)
+}
+
+// openLab returns the lab of the hub h.
+func openLab(ctx context.Context, h *Hub) *lab.Lab {
+	var l *lab.Lab
+	host := lab.Host{
+		Renew: func(p lab.Parts) lab.Parts {
+			return h.renewed(p, func(namespace string) []route.Operation { return l.Operations(namespace) })
+		},
+		Answer:        h.answerError,
+		RenewDeadline: h.renewWriteDeadline,
+		RefreshToken:  refreshTokenOf,
+		NewID:         h.newID,
+		Names:         make(map[string]string),
+		Access:        h.settings.AccessTTL,
+		Refresh:       h.settings.RefreshTTL,
+		Dialect:       h.settings.Dialect,
+		Key:           h.settings.LabKey,
+		Secret:        h.secret,
+		Log:           h.log,
+	}
+	for _, o := range h.operations.Operations {
+		host.Names[o.Path] = o.Name
+	}
+	l = lab.New(ctx, host, lab.Parts{Base: h.base, Store: h.embedded(), Signer: h.signer, Folder: h.output, Now: h.now})
+	return l
+}
+
+// renewed makes a hub of these parts, which shares with h what hubs of one process share.
+func (h *Hub) renewed(p lab.Parts, labOperations func(string) []route.Operation) lab.Parts {
+	made := *h
+	made.namespace, made.base, made.store, made.signer, made.output = p.Namespace, p.Base, p.Store, p.Signer, p.Folder
+	made.now, made.reuse, made.dialect, made.lifetimes = p.Now, p.Policy, p.Dialect, p.Lifetimes
+	made.throttle, made.labOperations = passwd.NewThrottle(), labOperations
+	made.runs = runs.New(p.Folder, p.Now, func(r *runs.Run) {
+		if !errors.Is(r.State().Err, context.Canceled) { // ended by a reset
+			h.logRun(r)
+		}
+	})
+	p.Runs = made.runs
+	p.Serve = func(w http.ResponseWriter, r *http.Request, call *dialect.Call) {
+		if call != nil {
+			made.serveCall(w, r, call)
+		} else {
+			made.serveOwn(w, r)
+		}
+	}
+	return p
 }

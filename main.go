@@ -32,6 +32,7 @@ import (
 	"authhub/internal/edge"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
+	"authhub/internal/lab"
 	"authhub/internal/logs"
 	"authhub/internal/passwd"
 	"authhub/internal/results"
@@ -53,6 +54,8 @@ func usualTimeouts() timeouts {
 
 const (
 	shutdownTimeout = 5 * time.Second
+
+	goodLabKey = 16 // bytes of a key that nobody guesses
 
 	maxHeader = 12 << 10 // net/http reads 4 KiB more than it is told, which makes the 16 KiB of the contract
 )
@@ -140,14 +143,15 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 		os.Remove(o.ReadyFile) // what an earlier hub wrote is not true any more
 	}
 	var front http.Handler = hub
+	queue := hub.runs
 	credentials := func(*http.Request) bool { return o.Dialect != nil && o.Dialect.UsesCookies() }
 	if o.Lab {
-		lab := newLab(ctx, hub)
-		defer lab.close()
-		front, hub, credentials = lab, lab.root.hub.Load(), lab.usesCookies
+		lab := openLab(ctx, hub)
+		defer lab.Close()
+		front, queue, credentials = lab, lab.Runs(), lab.UsesCookies
 	}
 	if o.Run {
-		if err := hub.runOnce(ctx); err != nil || ctx.Err() != nil {
+		if err := hub.runOnce(ctx, queue); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -186,7 +190,7 @@ func (o *program) newServer(front http.Handler, credentials func(*http.Request) 
 		WriteTimeout:      o.timeouts.write,
 		IdleTimeout:       o.timeouts.idle,
 		MaxHeaderBytes:    maxHeader,
-		ConnContext:       withConnection,
+		ConnContext:       lab.WithConnection,
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
 		ErrorLog:                     slog.NewLogLogger(to.Hub.Handler(), slog.LevelWarn),
@@ -333,9 +337,9 @@ func (o *program) readUsers() ([]*account.User, error) {
 }
 
 // runOnce is a run before anybody can ask for one.
-func (h *Hub) runOnce(ctx context.Context) error {
+func (h *Hub) runOnce(ctx context.Context, queue *runs.Queue) error {
 	p, _ := readParameters(nil)
-	r, err := h.runs.Start(h.newID(), p, h.ownReadings())
+	r, err := queue.Start(h.newID(), p, h.ownReadings())
 	if err != nil {
 		return err
 	}

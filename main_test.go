@@ -20,6 +20,9 @@ import (
 	"authhub/internal/passwd"
 )
 
+// object is a JSON object, as tests write it.
+type object = map[string]any
+
 // testClock is a clock that stands until a test moves it.
 type testClock struct {
 	mu  sync.Mutex
@@ -86,6 +89,16 @@ func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...s
 	}
 	edge := edge.New(edge.Config{Next: hub, Loopback: true, BaseHost: "hub.test", Origins: o.CORS})
 	return &testHub{Hub: hub, t: t, clock: clock, handler: edge, remote: "127.0.0.1:40000"}, sync.OnceFunc(stop)
+}
+
+// newTestLab returns a hub whose handler is its lab.
+func newTestLab(t testing.TB) *testHub {
+	t.Helper()
+	h := newTestHub(t, "-ephemeral", "-lab")
+	lab := openLab(t.Context(), h.Hub)
+	t.Cleanup(lab.Close)
+	h.handler = edge.New(edge.Config{Next: lab, Loopback: true, BaseHost: "hub.test"})
+	return h
 }
 
 // testRand returns reproducible randomness that may be read by many at once.

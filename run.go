@@ -56,7 +56,7 @@ type runRecord struct {
 // record returns the record of r as of now.
 func (h *Hub) record(r *runs.Run) runRecord {
 	state := r.State()
-	rec := runRecord{ID: r.ID, Status: "running", StartedAt: formatTime(state.Started), Progress: state.Progress, Parameters: r.Parameters,
+	rec := runRecord{ID: r.ID, Status: "running", StartedAt: reply.FormatTime(state.Started), Progress: state.Progress, Parameters: r.Parameters,
 		Source: state.Source, Screening: state.Screening, Files: h.output.List()}
 	until := state.Finished
 	switch {
@@ -68,7 +68,7 @@ func (h *Hub) record(r *runs.Run) runRecord {
 		rec.Status = "succeeded"
 	}
 	if !state.Finished.IsZero() {
-		finished := formatTime(state.Finished)
+		finished := reply.FormatTime(state.Finished)
 		rec.FinishedAt = &finished
 	}
 	rec.DurationMS = until.UnixMilli() - state.Started.UnixMilli() // the difference of the two times in the record

@@ -19,9 +19,6 @@ import (
 
 var errBusy = errors.New("too much work waiting")
 
-// formatTime writes ISO 8601 in UTC with exactly three decimals.
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
 // answerFor returns the answer that err gets: its own, or that of the room's error which it is or wraps.
 func answerFor(err error) *reply.Error {
 	var throttled *passwd.ThrottledError

@@ -26,6 +26,12 @@ type Session struct {
 	RefreshFrom int `json:"refresh_from,omitempty"`
 }
 
+// NewSession returns a session of u that begins at now.
+func NewSession(id string, u *User, now time.Time, access, refresh time.Duration) Session {
+	ms := now.UnixMilli()
+	return Session{ID: id, User: u.ID, Created: ms, AccessTTL: access.Milliseconds(), RefreshTTL: refresh.Milliseconds(), Issued: ms}
+}
+
 // refreshGeneration returns the generation of the refresh token that is not spent.
 func (s *Session) refreshGeneration() int { return s.Generation - s.Behind }
 

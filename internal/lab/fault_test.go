@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (h *testHub) fault(order object) string {
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.fault(object{"operation": "me", "delay": "2s", "status": 503})
 		start := time.Now()
 		h.clockTo(object{"frozen": true}) // a delay is real all the same
@@ -33,13 +33,13 @@ func TestDelay(t *testing.T) {
 func (h *testHub) until(ctx context.Context, method, path string) {
 	r := httptest.NewRequestWithContext(ctx, method, path, nil)
 	r.Host = "hub.test"
-	h.handler.ServeHTTP(httptest.NewRecorder(), r)
+	h.front.ServeHTTP(httptest.NewRecorder(), r)
 }
 
 func TestDelayEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.fault(object{"operation": "run", "delay": "1m"})
 		start := time.Now()
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
@@ -57,12 +57,12 @@ func TestDelayEndsWithItsFaultAndWithTheHub(t *testing.T) {
 	for name, end := range map[string]func(h *testHub){
 		"fault deleted":     func(h *testHub) { h.do("DELETE", "/ns/a/lab/faults/f1", nil).want(204) },
 		"namespace deleted": func(h *testHub) { h.do("DELETE", "/ns/a", nil).want(204) },
-		"hub stopped":       func(h *testHub) { h.handler.(*labFront).lab.close() },
+		"hub stopped":       func(h *testHub) { h.lab.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newTestLab(t)
+				h := newTestHub(t)
 				a := h.space("a")
 				a.fault(object{"operation": "listing", "delay": "1m"})
 				start := time.Now()
@@ -88,7 +88,7 @@ func inParallel(n int, call func()) *sync.WaitGroup {
 func TestHoldShowsWhoWaitsAndGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.fault(object{"operation": "listing", "hold": 3, "within": "4s", "status": 503})
 		start := time.Now()
 		all := inParallel(2, func() { h.get("/api/files/phase2").want(503) })
@@ -111,7 +111,7 @@ func TestHoldShowsWhoWaitsAndGivesUp(t *testing.T) {
 func TestHoldGroups(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.fault(object{"operation": "listing", "hold": 2, "times": 2, "delay": "1s"})
 		start := time.Now()
 		inParallel(4, func() { h.get("/api/files/phase2").want(200) }).Wait()
@@ -125,7 +125,7 @@ func TestHoldGroups(t *testing.T) {
 func TestHoldGoesOnWithoutAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.fault(object{"operation": "listing", "hold": 2})
 		ctx, leave := context.WithCancel(t.Context())
 		go h.until(ctx, "GET", "/api/files/phase2")
@@ -149,12 +149,11 @@ func TestHoldGoesOnWithoutAClientThatLeft(t *testing.T) {
 
 func TestAnEscapedSlashNamesNothing(t *testing.T) {
 	t.Parallel()
-	h := newTestLab(t)
+	h := newTestHub(t)
 	pair := h.login("demo")
 	h.post("/lab/faults", object{"operation": "listing", "status": 503, "times": 0}).want(201)
 	h.do("DELETE", "/lab/faults/f1%2Fx", nil).want(404, "not_found")
-	h.get(listingPath).want(503)
+	h.get("/api/files/phase2").want(503)
 	h.post("/lab/sessions/"+h.sessions()[0]["id"].(string)+"%2Fx/revoke", nil).want(404, "not_found")
 	h.me(pair.access).want(200)
-	h.get("/web/nope%2Fapp.js").want(404, "not_found")
 }

@@ -3,7 +3,7 @@
 // A request is noted when it arrives and completed when it has been answered, so that one that is held can be seen
 // waiting. Of a token the record keeps what it was, never the token.
 
-package main
+package lab
 
 import (
 	"net/http"
@@ -65,7 +65,7 @@ type requestView struct {
 }
 
 func (r *seenRequest) view() requestView {
-	v := requestView{Seq: r.Seq, At: formatTime(r.Arrival.Hub), Operation: r.Operation, Method: r.Method, Path: r.Path,
+	v := requestView{Seq: r.Seq, At: reply.FormatTime(r.Arrival.Hub), Operation: r.Operation, Method: r.Method, Path: r.Path,
 		Status: known(r.Status), User: known(r.User), Session: known(r.Session), Token: r.token(), Fault: known(r.fault)}
 	if r.Status != 0 {
 		v.Code = known(r.Code)
@@ -195,7 +195,7 @@ func (b *bench) readFilter(in *question) filter {
 	if in.has("operation") {
 		f.Operation = in.oneOf("operation", operationNames...)
 	}
-	store := b.hub.Load().embedded()
+	store := b.hub.Load().Store
 	if u := store.UserByID(f.User); u != nil && store.UserByLogin(f.User) == nil {
 		f.User = u.Username
 	}

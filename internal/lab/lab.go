@@ -1,29 +1,28 @@
-// The lab: hubs for tests, and everything about them that a test may want to turn.
+// Package lab is hubs for tests, and everything about them that a test may want to turn.
 //
-// With -lab this handler stands between the edge and the hubs: edge -> lab -> bench -> Hub. A bench is one hub with
-// what the lab adds to it: clock, refresh policy, faults, request record. The root hub has one, and so has every
-// namespace. A hub knows nothing of its bench; without -lab none of this exists.
+// With -lab its handler stands between the edge and the hubs: edge -> lab -> bench -> hub. A bench is one hub with what
+// the lab adds to it: clock, refresh policy, faults, request record. The root hub has one, and so has every namespace. A
+// hub knows nothing of its bench; without -lab none of this exists.
 //
-// This file owns the namespaces, the routes and the key.
-
-package main
+// lab.go owns the namespaces, the operations and the key.
+package lab
 
 import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"hash/maphash"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/jwt"
-	"authhub/internal/passwd"
 	"authhub/internal/reply"
 	"authhub/internal/results"
 	"authhub/internal/route"
@@ -33,16 +32,47 @@ import (
 const (
 	maxNamespaces    = 10_000
 	maxNamespaceName = 64
-	goodLabKey       = 16 // bytes of a key that nobody guesses
 )
 
+// Parts are what a hub is made of, and the hub that is made of them.
+type Parts struct {
+	Namespace string // "" for the root
+	Base      string // the address that clients know the hub by
+	Store     *account.Embedded
+	Signer    *jwt.Signer
+	Folder    *results.Folder
+
+	Now       func() time.Time
+	Policy    func() account.ReusePolicy
+	Dialect   func() *dialect.Dialect                // nil: the hub speaks its own API alone
+	Lifetimes func() (access, refresh time.Duration) // of the tokens of new sessions, at most
+
+	Runs  *runs.Queue
+	Serve func(w http.ResponseWriter, r *http.Request, call *dialect.Call) // call is nil for the hub's own API
+}
+
+// Host is what the process does for the lab and its hubs.
+type Host struct {
+	Renew         func(Parts) Parts // makes a new hub of these parts: new are Runs, Serve, and the count of failed logins
+	Answer        func(w http.ResponseWriter, r *http.Request, err error)
+	RenewDeadline func(w http.ResponseWriter) // gives an answer the whole time for writing, after a wait
+	RefreshToken  func(w http.ResponseWriter, r *http.Request) (string, error)
+	NewID         func() string
+	Names         map[string]string // of the hub's operations, by path
+	Access        time.Duration     // the operator's lifetimes
+	Refresh       time.Duration
+	Dialect       *dialect.Dialect // the operator's; nil: none
+	Key           string           // that lab requests carry; "" for none
+	Secret        []byte           // that the keys of namespaces are derived from
+	Log           *slog.Logger
+}
+
 // lab is the handler of a process with -lab.
-type lab struct {
+type Lab struct {
+	Host
 	ctx      context.Context // ends when the process stops; then nothing waits any longer
-	secret   []byte          // of the namespaces
 	seeds    []*account.User
-	identity maphash.Seed      // of the digests that tell whether two requests are the same
-	names    map[string]string // of the hub's operations, by path
+	identity maphash.Seed // of the digests that tell whether two requests are the same
 	root     *bench
 
 	mu     sync.RWMutex
@@ -51,11 +81,11 @@ type lab struct {
 
 // bench is one hub and what the lab adds to it.
 type bench struct {
-	lab  *lab
+	lab  *Lab
 	ctx  context.Context
 	gone context.CancelCauseFunc // lets go whoever is held or delayed here; the cause is what an expect is answered with
 
-	hub      atomic.Pointer[Hub] // replaced by reset; a request keeps the one it began with
+	hub      atomic.Pointer[Parts] // replaced by reset; a request keeps the one it began with
 	clock    *labClock
 	policy   atomic.Pointer[account.ReusePolicy]
 	dialect  atomic.Pointer[dialect.Dialect]
@@ -67,65 +97,47 @@ type bench struct {
 	underWay map[*seenRequest]context.CancelCauseFunc
 }
 
-// newLab takes hub over as the root: from now on its clock is the lab's.
-func newLab(ctx context.Context, hub *Hub) *lab {
-	l := &lab{
-		ctx:      ctx,
-		secret:   hub.secret,
-		seeds:    hub.embedded().Seeds(),
-		identity: maphash.MakeSeed(),
-		names:    make(map[string]string),
-		spaces:   make(map[string]*bench),
-	}
-	for _, o := range hub.operations.Operations {
-		l.names[o.Path] = o.Name
-	}
-	l.root = l.newBench(*hub)
+// New returns the lab of the hub with these parts. From now on the clock of that hub is the lab's. When ctx ends,
+// nothing waits any longer.
+func New(ctx context.Context, host Host, root Parts) *Lab {
+	l := &Lab{Host: host, ctx: ctx, seeds: root.Store.Seeds(), identity: maphash.MakeSeed(), spaces: make(map[string]*bench)}
+	l.root = l.newBench(root)
 	return l
 }
 
-// newBench returns a bench of a hub with these parts; its clock, throttle and runs are new.
-func (l *lab) newBench(parts Hub) *bench {
-	b := &bench{lab: l, clock: newLabClock(parts.now)}
+// Runs returns the queue of the root hub.
+func (l *Lab) Runs() *runs.Queue { return l.root.hub.Load().Runs }
+
+// newBench returns a bench of a hub with these parts, whose clock, policy, dialect and lifetimes are the bench's.
+func (l *Lab) newBench(parts Parts) *bench {
+	b := &bench{lab: l, clock: newLabClock(parts.Now)}
 	b.ctx, b.gone = context.WithCancelCause(l.ctx)
 	b.policy.Store(new(account.ReusePolicy))
-	parts.now = b.clock.now
-	parts.reuse = b.reuse
-	b.dialect.Store(parts.settings.Dialect)
-	parts.dialect = b.dialect.Load
-	parts.lifetimes = b.lifetimes
-	b.hub.Store(parts.renewed())
+	b.dialect.Store(l.Dialect)
+	parts.Now = b.clock.now
+	parts.Policy = func() account.ReusePolicy { return *b.policy.Load() }
+	parts.Dialect, parts.Lifetimes = b.dialect.Load, b.lifetimes
+	parts = l.Renew(parts)
+	b.hub.Store(&parts)
 	return b
 }
 
-// renewed returns h with nothing in memory of failed logins and runs.
-func (h Hub) renewed() *Hub {
-	h.throttle = passwd.NewThrottle()
-	h.runs = runs.New(h.output, h.now, func(r *runs.Run) {
-		if !errors.Is(r.State().Err, context.Canceled) { // ended by a reset
-			h.logRun(r)
-		}
-	})
-	return &h
-}
-
 // newNamespace returns the bench of a hub of its own.
-func (l *lab) newNamespace(name string) (*bench, error) {
-	parts := *l.root.hub.Load()
-	parts.namespace, parts.base = name, parts.base+"/ns/"+name
-	parts.now = l.root.clock.real
-	parts.output = results.Temporary()
-	var err1, err2 error
-	parts.store, err1 = account.NewMemory(l.seeds)
-	parts.signer, err2 = jwt.NewSigner(l.secret, "ns "+name)
-	if err := errors.Join(err1, err2); err != nil {
+func (l *Lab) newNamespace(name string) (*bench, error) {
+	store, err := account.NewMemory(l.seeds)
+	if err != nil {
 		return nil, err
 	}
-	return l.newBench(parts), nil
+	signer, err := jwt.NewSigner(l.Secret, "ns "+name)
+	if err != nil {
+		return nil, err
+	}
+	return l.newBench(Parts{Namespace: name, Base: l.root.hub.Load().Base + "/ns/" + name, Store: store, Signer: signer,
+		Folder: results.Temporary(), Now: l.root.clock.real}), nil
 }
 
 // close ends all runs and removes the folders of all namespaces. The root hub's folder and store are not the lab's.
-func (l *lab) close() {
+func (l *Lab) Close() {
 	l.mu.Lock()
 	spaces := l.spaces
 	l.spaces = nil
@@ -133,29 +145,29 @@ func (l *lab) close() {
 	for _, b := range spaces {
 		b.close()
 	}
-	l.root.gone(errBusy)
-	l.root.hub.Load().runs.Close()
+	l.root.gone(runs.ErrBusy)
+	l.root.hub.Load().Runs.Close()
 }
 
 // close ends what a namespace does and removes its folder.
 func (b *bench) close() {
-	b.gone(errBusy)
+	b.gone(runs.ErrBusy)
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	h := b.hub.Load()
-	h.runs.Close()
-	if err := h.output.Close(); err != nil {
-		h.log.Error("namespace", "name", h.namespace, "cause", err)
+	h.Runs.Close()
+	if err := h.Folder.Close(); err != nil {
+		b.lab.Log.Error("namespace", "name", h.Namespace, "cause", err)
 	}
 }
 
-func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := l.serve(w, r); err != nil {
-		l.root.hub.Load().answerError(w, r, err)
+		l.Answer(w, r, err)
 	}
 }
 
-func (l *lab) serve(w http.ResponseWriter, r *http.Request) error {
+func (l *Lab) serve(w http.ResponseWriter, r *http.Request) error {
 	name, inner, err := splitNamespace(r)
 	if err != nil {
 		return err
@@ -238,13 +250,12 @@ func isNamespace(name string) bool {
 }
 
 // checkKey reports with a 401 that a lab request does not carry the key of the lab, where there is one.
-func (l *lab) checkKey(r *http.Request) error {
-	want := l.root.hub.Load().settings.LabKey
-	if want == "" {
+func (l *Lab) checkKey(r *http.Request) error {
+	if l.Key == "" {
 		return nil
 	}
 	given, _ := reply.Bearer(r)
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want)) // of one length, so that the comparison tells nothing
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(l.Key)) // of one length, so that the comparison tells nothing
 	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		return nil
 	}
@@ -252,8 +263,8 @@ func (l *lab) checkKey(r *http.Request) error {
 }
 
 // bench returns the bench of a namespace, which is made where there is none yet, or the root's for "".
-// Errors: a 507 when there are too many, errBusy once the lab is closed.
-func (l *lab) bench(name string) (*bench, error) {
+// Errors: a 507 when there are too many, runs.ErrBusy once the lab is closed.
+func (l *Lab) bench(name string) (*bench, error) {
 	if name == "" {
 		return l.root, nil
 	}
@@ -267,7 +278,7 @@ func (l *lab) bench(name string) (*bench, error) {
 	defer l.mu.Unlock()
 	switch {
 	case l.spaces == nil:
-		return nil, errBusy
+		return nil, runs.ErrBusy
 	case l.spaces[name] != nil:
 		return l.spaces[name], nil
 	case len(l.spaces) >= maxNamespaces:
@@ -281,13 +292,13 @@ func (l *lab) bench(name string) (*bench, error) {
 	return b, err
 }
 
-func (l *lab) countNamespaces() int {
+func (l *Lab) countNamespaces() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.spaces)
 }
 
-func (l *lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name string) error {
+func (l *Lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name string) error {
 	if r.Method != http.MethodDelete {
 		return route.MethodNotAllowed("DELETE, GET, HEAD")
 	}
@@ -364,18 +375,19 @@ func withoutQuery(serve labRoute) labRoute {
 // labRoute serves one operation of the bench that it is called on.
 type labRoute = func(*bench, http.ResponseWriter, *http.Request) error
 
-// labOperations returns the lab's lines of the index of h.
-func labOperations(h *Hub) []indexLine {
+// Operations returns the lab's operations on the hub of a namespace, for its index.
+func (l *Lab) Operations(namespace string) []route.Operation {
 	token := "none"
-	if h.settings.LabKey != "" {
+	if l.Key != "" {
 		token = "lab key"
 	}
-	lines := []indexLine{{"DELETE", "", "end this namespace", token}}
-	if h.namespace == "" {
-		lines[0] = indexLine{"DELETE", "/ns/{name}", "end a namespace", token}
+	operations := []route.Operation{{Method: "DELETE", Purpose: "end this namespace"}}
+	if namespace == "" {
+		operations[0] = route.Operation{Method: "DELETE", Path: "/ns/{name}", Purpose: "end a namespace"}
 	}
-	for _, o := range labTable().Operations {
-		lines = append(lines, indexLine{o.Method, o.Path, o.Purpose, token})
+	operations = append(operations, labTable().Operations...)
+	for i := range operations {
+		operations[i].Token = token
 	}
-	return lines
+	return operations
 }

@@ -1,6 +1,6 @@
 // The way of a hub operation through the lab: seen, perhaps disturbed, served, noted.
 
-package main
+package lab
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ var operationNames = []string{"register", "login", "me", "refresh", "logout", "i
 
 // nameOf returns the name of the operation at the path of r, whatever the method: a login sent with GET is still meant
 // as a login. It is "" for what the lab passes by: health, and what a browser asks for to show the page.
-func (l *lab) nameOf(r *http.Request) string {
-	if name := l.names[r.URL.Path]; slices.Contains(operationNames, name) {
+func (l *Lab) nameOf(r *http.Request) string {
+	if name := l.Names[r.URL.Path]; slices.Contains(operationNames, name) {
 		return name
 	}
 	switch {
@@ -49,7 +49,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		operation = call.Operation
 	}
 	if operation == "" {
-		b.hub.Load().serveOwn(w, r)
+		b.hub.Load().Serve(w, r, nil)
 		return
 	}
 
@@ -63,7 +63,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		seen.Conn, seen.Opened = c.id, c.opened
 	}
 	body := b.digestBody(r)
-	token := presentedToken(w, r, operation)
+	token := b.presentedToken(w, r, operation)
 	if call != nil {
 		token, seen.Everywhere = call.Token, call.Everywhere()
 	}
@@ -84,11 +84,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		}
 		b.requests.update(func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
 	}
-	if call != nil {
-		hub.serveCall(answer, served, call)
-	} else {
-		hub.serveOwn(answer, served)
-	}
+	hub.Serve(answer, served, call)
 	r.Pattern = served.Pattern
 	answer.finish()
 }
@@ -108,11 +104,11 @@ func (b *bench) read(w http.ResponseWriter, r *http.Request) *dialect.Call {
 
 // arrive notes a request and returns the hub and the fault that it meets, and the request that ends with the state of
 // that hub. leave is to be called when it is done.
-func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *dialect.Call) (hub *Hub, served *http.Request, met *encounter, leave func()) {
+func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *dialect.Call) (hub *Parts, served *http.Request, met *encounter, leave func()) {
 	b.arrivals.Lock()
 	defer b.arrivals.Unlock()
 	hub = b.hub.Load()
-	seen.Arrival = judge.Mark{Hub: hub.now(), Machine: time.Now()}
+	seen.Arrival = judge.Mark{Hub: hub.Now(), Machine: time.Now()}
 	p := b.reuse()
 	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace, NoRotation: p.Keep}
 	hub.inspect(seen, token)
@@ -138,10 +134,10 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *d
 
 // note completes the record of a request, even of one whose connection is being cut. left says that the client had
 // gone before it was answered.
-func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap, body uint64, left bool) {
+func (b *bench) note(hub *Parts, seen *seenRequest, answer *tap, body uint64, left bool) {
 	code := answer.code()
 	b.requests.end(seen, func() {
-		seen.End.Hub, seen.End.Machine = hub.now(), time.Now()
+		seen.End.Hub, seen.End.Machine = hub.Now(), time.Now()
 		seen.took = seen.End.Machine.Sub(seen.Arrival.Machine)
 		seen.Body, seen.Left = body, left
 		seen.Code, seen.Injected, seen.Lost = code, answer.injected, answer.dropped || answer.malformed
@@ -165,7 +161,7 @@ func (b *bench) note(hub *Hub, seen *seenRequest, answer *tap, body uint64, left
 }
 
 // given returns the pair that was answered with, or nil.
-func (t *tap) given(hub *Hub) *judge.Pair {
+func (t *tap) given(hub *Parts) *judge.Pair {
 	c, ok := t.created(hub)
 	if !ok {
 		return nil
@@ -183,8 +179,8 @@ type connectionKey struct{}
 
 var lastConnection atomic.Int64
 
-// withConnection is http.Server.ConnContext: it lets the record tell connections apart.
-func withConnection(ctx context.Context, _ net.Conn) context.Context {
+// WithConnection is http.Server.ConnContext: it lets the record tell connections apart.
+func WithConnection(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &connection{lastConnection.Add(1), time.Now()})
 }
 
@@ -253,7 +249,7 @@ type broken struct{ err error }
 func (b *broken) Read([]byte) (int, error) { return 0, b.err }
 
 // presentedToken returns the token that r presents to this operation, "" for none.
-func presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
+func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
 	switch operation {
 	case "login", "register": // ask for none; clients send what they have
 		return ""
@@ -264,7 +260,7 @@ func presentedToken(w http.ResponseWriter, r *http.Request, operation string) st
 		}
 		copied := *r
 		copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body.read)), int64(len(body.read))
-		token, _ := refreshTokenOf(w, &copied)
+		token, _ := b.lab.RefreshToken(w, &copied)
 		return token
 	}
 	token, _ := reply.Bearer(r)
@@ -272,19 +268,19 @@ func presentedToken(w http.ResponseWriter, r *http.Request, operation string) st
 }
 
 // inspect writes to seen whose token this is and in which state it would be found now.
-func (h *Hub) inspect(seen *seenRequest, token string) {
+func (h *Parts) inspect(seen *seenRequest, token string) {
 	if token == "" {
 		return
 	}
-	c, err := h.signer.Open(token)
+	c, err := h.Signer.Open(token)
 	if err != nil {
 		return
 	}
-	s, u := h.embedded().Look(c.Session, c.Subject)
+	s, u := h.Store.Look(c.Session, c.Subject)
 	if u != nil {
 		seen.User = u.Username
 	}
-	now := h.now()
+	now := h.Now()
 	seen.Session, seen.Origin = c.Session, originOf(c.Session)
 	seen.Token = &judge.Token{Refresh: c.Kind == jwt.Refresh, Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt),
 		State: stateOf(&c, &s, seen.Operation, now)}
@@ -460,17 +456,17 @@ func (t *tap) hubStatus() int {
 }
 
 // created returns the claims of the session that was answered with, if one was.
-func (t *tap) created(hub *Hub) (jwt.Claims, bool) {
+func (t *tap) created(hub *Parts) (jwt.Claims, bool) {
 	var body struct {
 		AccessToken string `json:"access_token"`
 	}
 	if t.call != nil {
-		c, err := hub.signer.Open(t.call.Result.AccessToken)
+		c, err := hub.Signer.Open(t.call.Result.AccessToken)
 		return c, err == nil && t.keep
 	}
 	if !t.keep || t.status >= 300 || json.Unmarshal(t.kept, &body) != nil {
 		return jwt.Claims{}, false
 	}
-	c, err := hub.signer.Open(body.AccessToken)
+	c, err := hub.Signer.Open(body.AccessToken)
 	return c, err == nil
 }

@@ -1,6 +1,6 @@
 // Expectations: statements about the request record that a test waits for.
 
-package main
+package lab
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authhub/internal/reply"
+	"authhub/internal/runs"
 )
 
 const (
@@ -57,7 +58,7 @@ func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
 		return context.Cause(r.Context())
 	}
 
-	b.hub.Load().renewWriteDeadline(w)
+	b.lab.RenewDeadline(w)
 	if found.held {
 		return reply.WriteJSON(w, http.StatusOK, struct {
 			Found    int           `json:"found"`
@@ -109,7 +110,7 @@ type outcome struct {
 }
 
 // await returns as soon as it is certain whether e holds, at the latest when ctx ends. When the hub ends
-// it returns why, errBusy or the 404 of a deleted namespace.
+// it returns why, runs.ErrBusy or the 404 of a deleted namespace.
 func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, error) {
 	for {
 		o, changed := l.check(e, ctx.Err() != nil)
@@ -124,7 +125,7 @@ func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, 
 			if errors.As(context.Cause(hub), &gone) {
 				return nil, gone
 			}
-			return nil, errBusy // the process is stopping, by a signal of which Go 1.26 makes the cause
+			return nil, runs.ErrBusy // the process is stopping, by a signal of which Go 1.26 makes the cause
 		}
 	}
 }

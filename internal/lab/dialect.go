@@ -1,6 +1,6 @@
 // The dialect of a bench: which it is, and another one while tests run.
 
-package main
+package lab
 
 import (
 	"cmp"
@@ -77,9 +77,8 @@ func (b *bench) deleteDialect(w http.ResponseWriter, r *http.Request) error {
 // lifetimes returns those of the tokens of new sessions: what the dialect in force comes with, or else what the operator
 // has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
 func (b *bench) lifetimes() (access, refresh time.Duration) {
-	settings := b.hub.Load().settings
-	access, refresh = settings.AccessTTL, settings.RefreshTTL
-	if d := b.dialect.Load(); d != nil && d != settings.Dialect {
+	access, refresh = b.lab.Access, b.lab.Refresh
+	if d := b.dialect.Load(); d != nil && d != b.lab.Dialect {
 		ofAccess, ofRefresh := d.Lifetimes()
 		access, refresh = cmp.Or(ofAccess, access), cmp.Or(ofRefresh, refresh)
 	}
@@ -87,8 +86,8 @@ func (b *bench) lifetimes() (access, refresh time.Duration) {
 }
 
 // usesCookies reports whether the hub that r asks for speaks a dialect with cookies. It makes no namespace.
-func (l *lab) usesCookies(r *http.Request) bool {
-	d := l.root.hub.Load().settings.Dialect
+func (l *Lab) UsesCookies(r *http.Request) bool {
+	d := l.Dialect
 	name, _, err := splitNamespace(r)
 	if err != nil {
 		return false

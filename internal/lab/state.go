@@ -1,6 +1,6 @@
 // The state of a bench: what it is, back to the seeds, its sessions, its refresh policy.
 
-package main
+package lab
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func (b *bench) setPolicyTo(p account.ReusePolicy) {
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 	h := b.hub.Load()
 	faults := b.faults.list()
-	counts := map[string]int{"users": h.embedded().CountUsers(), "sessions": len(b.liveSessions()),
+	counts := map[string]int{"users": h.Store.CountUsers(), "sessions": len(b.liveSessions()),
 		"requests": b.requests.count(), "faults": len(faults)}
 	if b == b.lab.root {
 		counts["namespaces"] = b.lab.countNamespaces()
@@ -87,7 +87,7 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 		Policy    policyView     `json:"policy"`
 		Faults    []faultView    `json:"faults"`
 		Counts    map[string]int `json:"counts"`
-	}{known(h.namespace), h.base, b.clock.view(), viewPolicy(*b.policy.Load()), faults, counts})
+	}{known(h.Namespace), h.Base, b.clock.view(), viewPolicy(*b.policy.Load()), faults, counts})
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
@@ -97,7 +97,7 @@ func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
 
 	b.changing.Lock()
 	defer b.changing.Unlock()
-	if err := b.replace(r.Context(), &state{dialect: b.hub.Load().settings.Dialect}); err != nil {
+	if err := b.replace(r.Context(), &state{dialect: b.lab.Dialect}); err != nil {
 		return err
 	}
 
@@ -115,15 +115,16 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	}
 	b.faults.remove("")
 	old := b.hub.Load()
-	b.hub.Store(old.renewed())
-	old.runs.Close()
-	if err := s.publish(old.output); err != nil {
+	renewed := b.lab.Renew(*old)
+	b.hub.Store(&renewed)
+	old.Runs.Close()
+	if err := s.publish(old.Folder); err != nil {
 		return err
 	}
 	b.clock.set(s.clock)
 	b.policy.Store(&s.policy)
 	b.dialect.Store(s.dialect)
-	if err := old.embedded().ReplaceAll(ctx, s.users, s.sessions); err != nil {
+	if err := old.Store.ReplaceAll(ctx, s.users, s.sessions); err != nil {
 		return err
 	}
 	b.requests.reset()
@@ -153,19 +154,19 @@ type tokenView struct {
 	Expired bool   `json:"expired"` // by time or by order
 }
 
-func (h *Hub) viewSession(s *account.Session) sessionView {
-	now := h.now().UnixMilli()
+func (h *Parts) viewSession(s *account.Session) sessionView {
+	now := h.Now().UnixMilli()
 	token := func(ttl int64, from int) tokenView {
 		expiry := s.Issued + ttl
 		if s.Generation < from { // by order; when that was nobody remembers
 			expiry = min(expiry, now)
 		}
-		return tokenView{formatTime(time.UnixMilli(expiry)), expiry <= now}
+		return tokenView{reply.FormatTime(time.UnixMilli(expiry)), expiry <= now}
 	}
-	v := sessionView{ID: s.ID, Created: formatTime(time.UnixMilli(s.Created)), Generation: s.Generation,
+	v := sessionView{ID: s.ID, Created: reply.FormatTime(time.UnixMilli(s.Created)), Generation: s.Generation,
 		Access: token(s.AccessTTL, s.AccessFrom), Refresh: token(s.RefreshTTL, s.RefreshFrom)}
 	v.Expiry = max(v.Access.Expiry, v.Refresh.Expiry) // in one form, so that the later one is the greater
-	if u := h.embedded().UserByID(s.User); u != nil {
+	if u := h.Store.UserByID(s.User); u != nil {
 		v.User = u.Username
 	}
 	return v
@@ -174,8 +175,8 @@ func (h *Hub) viewSession(s *account.Session) sessionView {
 // liveSessions returns the sessions that are not over, oldest first.
 func (b *bench) liveSessions() []sessionView {
 	h := b.hub.Load()
-	_, sessions := h.embedded().Contents()
-	now := h.now().UnixMilli()
+	_, sessions := h.Store.Contents()
+	now := h.Now().UnixMilli()
 	views := []sessionView{}
 	for _, s := range sessions {
 		if now < s.OverAt() {
@@ -203,7 +204,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	h := b.hub.Load()
-	s, err := h.embedded().Expire(r.Context(), r.PathValue("sid"), k)
+	s, err := h.Store.Expire(r.Context(), r.PathValue("sid"), k)
 	if errors.Is(err, account.ErrRevoked) {
 		return noSession()
 	}
@@ -219,7 +220,7 @@ func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	store, id := b.hub.Load().embedded(), r.PathValue("sid")
+	store, id := b.hub.Load().Store, r.PathValue("sid")
 	s, _ := store.Look(id, "")
 	if s.ID == "" {
 		return noSession()

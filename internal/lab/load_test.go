@@ -1,34 +1,31 @@
-package main
+package lab
 
 import (
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
-
-	"authhub/internal/route"
 )
 
 func BenchmarkCreateNamespace(b *testing.B) {
-	h := newTestLab(b)
-	l := h.handler.(*labFront).lab
+	h := newTestHub(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := l.newNamespace("name"); err != nil {
+		if _, err := h.lab.newNamespace("name"); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkResetNamespace(b *testing.B) {
-	s := newTestLab(b).space("name")
+	s := newTestHub(b).space("name")
 	for b.Loop() {
 		s.post("/lab/reset", nil).want(204)
 	}
 }
 
 func BenchmarkResetAfterUse(b *testing.B) {
-	s := newTestLab(b).space("name")
+	s := newTestHub(b).space("name")
 	for b.Loop() {
 		b.StopTimer()
 		for range 10 {
@@ -39,17 +36,12 @@ func BenchmarkResetAfterUse(b *testing.B) {
 	}
 }
 
-// patternsOf returns "METHOD /path" of each operation of a table.
-func patternsOf[T any](table *route.Table[T]) (patterns []string) {
-	for _, o := range table.Operations {
-		patterns = append(patterns, o.Method+" "+o.Path)
-	}
-	return patterns
-}
-
 // FuzzLab sends anything at all to the lab's routes: never a 5xx, never a panic.
 func FuzzLab(f *testing.F) {
-	routes := patternsOf(labTable())
+	var routes []string
+	for _, o := range labTable().Operations {
+		routes = append(routes, o.Method+" "+o.Path)
+	}
 	for i := range routes {
 		f.Add(i, `{"operation":"me","status":503,"headers":{"Retry-After":"1"},"body":{"a":1},"times":2}`)
 		f.Add(i, `{"advance":"16m","frozen":true}`)
@@ -57,7 +49,7 @@ func FuzzLab(f *testing.F) {
 		f.Add(i, `{"operation":"me","count":{"at_most":0},"within":"1ms"}`)
 		f.Add(i, `{"version":1,"time":{"offset_ms":1},"policy":{"reuse":"grace","grace":"1s"},"faults":[{"operation":"*","delay":"1s"}],"users":[],"sessions":[],"files":{"modified":"2026-01-01T00:00:00Z","barrier":"e30K","impact":"","alertesph":""}}`)
 	}
-	h := newTestLab(f)
+	h := newTestHub(f)
 	f.Fuzz(func(t *testing.T, route int, body string) {
 		method, path, _ := strings.Cut(routes[(route%len(routes)+len(routes))%len(routes)], " ")
 		if strings.Contains(body, "within") && !strings.Contains(body, "ms") {
@@ -75,10 +67,10 @@ func FuzzLab(f *testing.F) {
 
 // What 10,000 idle namespaces weigh: go test -run TestNamespaceWeight -v
 func TestNamespaceWeight(t *testing.T) {
-	h := newTestLab(t)
+	h := newTestHub(t)
 	before := heapInUse()
 	for i := range maxNamespaces {
-		h.lab(t, fmt.Sprint("n", i))
+		h.bench(fmt.Sprint("n", i))
 	}
 	each := float64(heapInUse()-before) / maxNamespaces
 	t.Logf("%.0f bytes each", each)

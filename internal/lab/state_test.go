@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/lab/judge"
+	"authhub/internal/results"
 	"authhub/internal/runs"
 )
 
@@ -30,7 +31,7 @@ func (h *testHub) sessions() (list []object) {
 
 func TestClock(t *testing.T) {
 	t.Parallel()
-	h := newTestLab(t) // its machine's clock stands at 2026-03-01T12:00:00Z
+	h := newTestHub(t) // its machine's clock stands at 2026-03-01T12:00:00Z
 	for _, tt := range []struct {
 		body   object
 		now    string
@@ -62,35 +63,37 @@ func TestClock(t *testing.T) {
 
 func TestSessionsAreSweptByTheClock(t *testing.T) {
 	t.Parallel()
-	h := newTestLab(t)
+	h := newTestHub(t)
 	h.login("demo")
 	h.clockTo(object{"advance": "168h"})
 	if got := h.sessions(); len(got) != 0 {
 		t.Errorf("%d sessions live", len(got))
 	}
 	h.login("demo")
-	if _, sessions := h.embedded().Contents(); len(sessions) != 1 {
+	if _, sessions := h.bench("").hub.Load().Store.Contents(); len(sessions) != 1 {
 		t.Errorf("the store holds %d sessions", len(sessions))
 	}
 }
 
 func TestResetEndsARun(t *testing.T) {
 	t.Parallel()
-	h := newTestLab(t)
-	held := holdRuns(h)
+	h := newTestHub(t)
+	queue, held := h.lab.Runs(), h.holdRuns()
 	reset := make(chan struct{})
 	go func() {
 		defer close(reset)
 		h.post("/lab/reset", nil).want(204)
 	}()
 	eventually(t, "the queue is closed", func() bool {
-		_, err := h.runs.Start("x", held.Parameters, held.Input)
+		_, err := queue.Start("x", held.Parameters, held.Input)
 		return errors.Is(err, runs.ErrBusy)
 	})
-	held.release()
+	close(held.release)
 	<-reset
 	h.get("/api/run-ph-barrier-phase2").want(404, "no_run")
-	h.get("/api/files/phase2/impact").want(404, "file_unavailable")
+	if entry := h.bench("").hub.Load().Folder.List()[results.Impact]; entry.Available {
+		t.Error("the run has published after the reset")
+	}
 	h.post("/api/run-ph-barrier-phase2", nil).want(200)
 }
 
@@ -113,7 +116,7 @@ func TestResetRefusesWhoIsUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newTestLab(t)
+				h := newTestHub(t)
 				h.fault(tt.order)
 				late := make(chan *answer)
 				go func() {
@@ -136,35 +139,14 @@ func TestResetRefusesWhoIsUnderWay(t *testing.T) {
 
 func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 	t.Parallel()
-	for _, flags := range [][]string{nil, {"-dir", t.TempDir()}} {
-		h := newTestLab(t, flags...)
-		b := h.lab(t, "")
-		r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
-		hub, served, _, leave := b.arrive(r, &seenRequest{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
-		h.post("/lab/reset", nil).want(204)
-		owner := hub.embedded().UserByLogin("demo")
-		err := hub.store.StartSession(served.Context(), hub.newSession(owner, hub.now(), time.Minute, time.Minute))
-		leave()
-		if !errors.Is(err, account.ErrReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
-			t.Errorf("%v, %d sessions, %d under way", err, len(h.sessions()), len(b.underWay))
-		}
-	}
-}
-
-func TestAPairGivenAgainSaysWhatIsLeft(t *testing.T) {
-	t.Parallel()
-	h := newTestLab(t)
-	h.do("PUT", "/lab/refresh-policy", object{"reuse": "grace", "grace": "1h"}).want(200)
-	pair := h.login("demo")
-	h.post(refreshPath, object{"refresh_token": pair.refresh}).want(200)
-	for _, row := range []struct {
-		advance       string
-		left, refresh float64
-	}{{"5m", 600, 604800 - 300}, {"11m", 0, 604800 - 960}} {
-		h.do("PUT", "/lab/clock", object{"advance": row.advance}).want(200)
-		again := h.post(refreshPath, object{"refresh_token": pair.refresh}).want(200).json()
-		if again["expires_in"] != row.left || again["refresh_expires_in"] != row.refresh {
-			t.Errorf("after %s: %v and %v, want %v and %v", row.advance, again["expires_in"], again["refresh_expires_in"], row.left, row.refresh)
-		}
+	h := newTestHub(t)
+	b := h.bench("")
+	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
+	hub, served, _, leave := b.arrive(r, &seenRequest{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
+	h.post("/lab/reset", nil).want(204)
+	err := hub.Store.StartSession(served.Context(), account.NewSession("late", hub.Store.UserByLogin("demo"), hub.Now(), time.Minute, time.Minute))
+	leave()
+	if !errors.Is(err, account.ErrReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
+		t.Errorf("%v, %d sessions, %d under way", err, len(h.sessions()), len(b.underWay))
 	}
 }

@@ -1,6 +1,6 @@
 // The lab's questions: JSON bodies and queries that are read strictly. A member that is null counts as absent.
 
-package main
+package lab
 
 import (
 	"cmp"

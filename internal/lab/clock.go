@@ -3,7 +3,7 @@
 // Everything a hub does with time follows it. What keeps the process alive (time-outs of sockets, the delays of
 // faults, how long an expectation waits) goes by the machine's clock.
 
-package main
+package lab
 
 import (
 	"net/http"
@@ -67,7 +67,7 @@ type clockView struct {
 func (c *labClock) view() clockView {
 	real := c.real()
 	now := c.setting.Load().time(func() time.Time { return real })
-	return clockView{formatTime(now), formatTime(real), now.Sub(real).Milliseconds(), c.setting.Load().frozen}
+	return clockView{reply.FormatTime(now), reply.FormatTime(real), now.Sub(real).Milliseconds(), c.setting.Load().frozen}
 }
 
 func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {

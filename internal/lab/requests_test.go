@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 func TestRecordIsARing(t *testing.T) {
 	t.Parallel()
-	h := newTestLab(t)
-	l := &h.lab(t, "").requests
+	h := newTestHub(t)
+	l := &h.bench("").requests
 	for range maxRequests + 3 {
 		r := new(seenRequest)
 		l.begin(r)
@@ -37,7 +37,7 @@ func (h *testHub) expectation(body object) *answer {
 func TestExpectHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		start := time.Now()
 		h.login("demo")
 		got := h.expectation(object{"operation": "login", "user": "demo"}).want(200).json()
@@ -53,7 +53,7 @@ func TestExpectHoldsAtOnce(t *testing.T) {
 func TestExpectWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		start := time.Now()
 		pair := h.login("demo")
 		time.AfterFunc(time.Second, func() { h.me(pair.access) })
@@ -88,7 +88,7 @@ func TestExpectWatchesTheWholeTime(t *testing.T) {
 		t.Run(fmt.Sprint(tt.count, tt.calls), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newTestLab(t)
+				h := newTestHub(t)
 				for i := range tt.calls {
 					time.AfterFunc(time.Duration(i+1)*time.Second, func() { h.get("/api/files/phase2") })
 				}
@@ -105,7 +105,7 @@ func TestExpectWatchesTheWholeTime(t *testing.T) {
 func TestExpectAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.get("/api/files/phase2")
 		time.AfterFunc(time.Second, func() { h.get("/api/files/phase2") })
 		got := h.expectation(object{"operation": "listing", "after": 1}).want(200).json()
@@ -118,13 +118,13 @@ func TestExpectAfter(t *testing.T) {
 func TestExpectEndsWithTheClientAndTheHub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		start := time.Now()
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		r := httptest.NewRequestWithContext(ctx, "POST", "/lab/expect", strings.NewReader(`{"operation":"me","within":"30s"}`))
 		r.Host, r.Header = "hub.test", http.Header{"Content-Type": {"application/json"}}
-		h.handler.ServeHTTP(httptest.NewRecorder(), r)
+		h.front.ServeHTTP(httptest.NewRecorder(), r)
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -133,7 +133,7 @@ func TestExpectEndsWithTheClientAndTheHub(t *testing.T) {
 		if !strings.Contains(got.str("detail"), "deleted") {
 			t.Errorf("%s", got.body)
 		}
-		time.AfterFunc(time.Second, h.handler.(*labFront).lab.close)
+		time.AfterFunc(time.Second, h.lab.Close)
 		h.expectation(object{"operation": "me", "within": "30s"}).want(503, "busy")
 		if took := time.Since(start); took != 3*time.Second {
 			t.Errorf("took %v", took)
@@ -144,7 +144,7 @@ func TestExpectEndsWithTheClientAndTheHub(t *testing.T) {
 func TestExpectGoesOnAcrossAReset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newTestLab(t)
+		h := newTestHub(t)
 		h.get("/api/files/phase2").want(200)
 		time.AfterFunc(time.Second, func() { h.post("/lab/reset", nil).want(204) })
 		time.AfterFunc(2*time.Second, func() { h.get("/api/files/phase2").want(200) })

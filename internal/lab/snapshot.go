@@ -3,7 +3,7 @@
 // The seeds are not in it: they are the hub's own and always there. Neither are the request record, the failed logins
 // and the record of the latest run; putting a snapshot back empties them, as reset does.
 
-package main
+package lab
 
 import (
 	"bytes"
@@ -80,9 +80,9 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	if d := b.dialect.Load(); d != nil {
 		s.Dialect = d.Description()
 	}
-	s.Users, s.Sessions = h.embedded().Contents()
+	s.Users, s.Sessions = h.Store.Contents()
 	var err error
-	if s.Files, err = takeFiles(h.output); err != nil {
+	if s.Files, err = takeFiles(h.Folder); err != nil {
 		return err
 	}
 	return reply.WriteJSON(w, http.StatusOK, s)

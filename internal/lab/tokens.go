@@ -1,6 +1,6 @@
 // Tokens to order: sound ones, and ones with exactly one thing wrong.
 
-package main
+package lab
 
 import (
 	"bytes"
@@ -56,19 +56,19 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	now := h.now()
-	access, refresh := h.lifetimes()
-	s := h.newSession(owner, now, access, refresh)
+	now := h.Now()
+	access, refresh := h.Lifetimes()
+	s := account.NewSession(b.lab.NewID(), owner, now, access, refresh)
 	if defect == "none" && overrides == nil {
 		s.ID = orderedPrefix + s.ID
 	} else {
 		s.ID = defectPrefix + s.ID
 	}
-	if err := h.store.StartSession(r.Context(), s); err != nil {
+	if err := h.Store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
 	if defect == "revoked" {
-		if err := h.store.EndSession(r.Context(), s.Ref(), false); err != nil {
+		if err := h.Store.EndSession(r.Context(), s.Ref(), false); err != nil {
 			return err
 		}
 	}
@@ -93,12 +93,12 @@ func theOther(k jwt.Kind) jwt.Kind {
 }
 
 // userOf returns the user whom a body names, by name or id.
-func (h *Hub) userOf(in *question) *account.User {
+func (h *Parts) userOf(in *question) *account.User {
 	given := in.Text("user")
-	if u := h.embedded().UserByLogin(given); u != nil {
+	if u := h.Store.UserByLogin(given); u != nil {
 		return u
 	}
-	u := h.embedded().UserByID(given)
+	u := h.Store.UserByID(given)
 	if u == nil {
 		in.Fault("user", "must be the user name or the id of a user")
 	}
@@ -188,8 +188,8 @@ func quote(v any) []byte {
 }
 
 // signDefective returns the token of this payload, with the defect if it lies outside the claims, and its payload.
-func (h *Hub) signDefective(k jwt.Kind, payload []byte, defect string) (string, []byte, error) {
-	token := h.signer.SignPayload(k, payload)
+func (h *Parts) signDefective(k jwt.Kind, payload []byte, defect string) (string, []byte, error) {
+	token := h.Signer.SignPayload(k, payload)
 	switch defect {
 	case "wrong_key":
 		other, err := jwt.NewSigner([]byte(rand.Text()), "")

@@ -1,6 +1,6 @@
 // The report: a judgement on the client by what it has sent (internal/lab/judge).
 
-package main
+package lab
 
 import (
 	"net/http"

@@ -5,7 +5,7 @@
 // at most one outcome, the answer of which may be cut. Waiting is real time, and ends when the client leaves, the fault is deleted or the hub
 // stops.
 
-package main
+package lab
 
 import (
 	"context"
@@ -141,10 +141,10 @@ func (e *encounter) disturb(b *bench, answer *tap, r *http.Request) bool {
 	if stays && e.Truncate != nil {
 		answer.limit = *e.Truncate
 	}
-	b.hub.Load().renewWriteDeadline(answer)
+	b.lab.RenewDeadline(answer)
 	switch {
 	case errors.Is(context.Cause(r.Context()), account.ErrReplaced):
-		reply.Write(answer, answerFor(account.ErrReplaced))
+		b.lab.Answer(answer, r, account.ErrReplaced)
 		return true
 	case !stays:
 		return true

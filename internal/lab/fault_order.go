@@ -1,6 +1,6 @@
 // Orders of faults: what may be asked for, and the answers that are given in place of the hub's.
 
-package main
+package lab
 
 import (
 	"net/http"
