@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -316,4 +317,39 @@ func writePair(w http.ResponseWriter, status int, access, refresh []byte, access
 	b = jwt.AppendSeconds(append(b, `,"refresh_expires_in":`...), max(0, refreshLeft))
 	b = append(append(b, `,"user":`...), bytes.TrimSuffix(u.Record(), []byte("\n"))...)
 	reply.WriteBody(w, status, append(b, "}\n"...))
+}
+
+// serveIntrospection answers with the user, the claims and the kind of the token in Authorization if it is active.
+func (h *Hub) serveIntrospection(w http.ResponseWriter, r *http.Request) {
+	if err := h.introspect(w, r); err != nil {
+		h.answerError(w, r, err)
+	}
+}
+
+func (h *Hub) introspect(w http.ResponseWriter, r *http.Request) error {
+	token, err := reply.Bearer(r)
+	if err != nil {
+		return err
+	}
+	c, err := h.signer.Open(token)
+	if err != nil {
+		return err
+	}
+	if err := c.Check(c.Kind, h.now()); err != nil {
+		return err
+	}
+	s, u, err := h.store.Live(r.Context(), refOf(&c))
+	switch {
+	case err != nil:
+		return err
+	case c.Generation > s.Generation:
+		return account.ErrRevoked
+	case c.Kind == jwt.Refresh && s.Spent(c.Generation) && !h.reuse().Allow:
+		return account.ErrReused
+	case c.Kind == jwt.Access && c.Generation < s.AccessFrom, c.Kind == jwt.Refresh && c.Generation < s.RefreshFrom:
+		return jwt.ErrExpired
+	}
+
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{
+		"user": json.RawMessage(u.Record()), "claims": json.RawMessage(c.AppendJSON(nil)), "kind": c.Kind.String()})
 }

@@ -1,26 +1,22 @@
 // Command authhub is a test hub for authentication and a file service for the results of pH barrier runs.
 //
-// This file owns the process: start, the line on stdout, the welcome, signals, exit codes.
-
+// main.go owns the process (start, signals, exit codes) and the hub: its operations, the index, the lab that it stands
+// in. A request goes edge -> lab -> dialect -> table of operations -> handler -> signer, store or runs -> answer.
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -28,16 +24,19 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/dialect"
-	"authhub/internal/disk"
 	"authhub/internal/edge"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/lab"
 	"authhub/internal/logs"
 	"authhub/internal/passwd"
+	"authhub/internal/ready"
+	"authhub/internal/reply"
 	"authhub/internal/results"
+	"authhub/internal/route"
 	"authhub/internal/runs"
 	"authhub/internal/tour"
+	"authhub/web"
 )
 
 // timeouts are how long the hub waits for its clients.
@@ -54,8 +53,6 @@ func usualTimeouts() timeouts {
 
 const (
 	shutdownTimeout = 5 * time.Second
-
-	goodLabKey = 16 // bytes of a key that nobody guesses
 
 	maxHeader = 12 << 10 // net/http reads 4 KiB more than it is told, which makes the 16 KiB of the contract
 )
@@ -100,7 +97,7 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case o.PrintDialect != "":
 		err = printDialect(stdout, o.PrintDialect)
 	case o.Check != "":
-		err = checkHealth(ctx, o.Check)
+		err = ready.Check(ctx, o.Check)
 	case o.Tour:
 		err = runTour(ctx, o, stdout)
 	default:
@@ -162,10 +159,11 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	if o.ExitWithStdin {
 		go func() { io.Copy(io.Discard, stdin); stop() }()
 	}
-	if err := o.announce(stdout, stderr, to, bound); err != nil {
+	notice := ready.Notice{Options: o.Options, Bound: bound}
+	if err := notice.Announce(stdout, stderr, to); err != nil {
 		return err
 	}
-	defer o.removeReady()
+	defer notice.Withdraw()
 
 	select {
 	case err := <-ended:
@@ -217,229 +215,13 @@ func (o *program) bind() (net.Listener, error) {
 	}
 	bound := listener.Addr().(*net.TCPAddr)
 	if o.namedBase = o.BaseURL != ""; !o.namedBase {
-		o.BaseURL = addressOf(bound)
+		o.BaseURL = ready.Address(bound)
 	}
 	if o.Lab && strings.TrimSpace(o.LabKey) == "" && !bound.IP.IsLoopback() {
 		listener.Close()
 		return nil, fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY (%w)", o.Addr, flags.ErrMisuse)
 	}
 	return listener, nil
-}
-
-// addressOf returns the base URL of a socket. One bound to every address is reached from here by loopback.
-func addressOf(bound *net.TCPAddr) string {
-	ip := bound.IP
-	if ip.IsUnspecified() {
-		ip = net.IPv4(127, 0, 0, 1)
-	}
-	return "http://" + net.JoinHostPort(ip.String(), fmt.Sprint(bound.Port))
-}
-
-// openHub returns the hub that o asks for, and what releases everything it holds.
-func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
-	users, err := o.readUsers()
-	if err != nil {
-		return nil, nil, err
-	}
-	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.BaseURL, now: o.now, rand: o.rand, log: log}
-	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{Keep: !o.Dialect.Rotation()} } // RFC 9700: a spent refresh token ends its session
-	h.lifetimes = func() (access, refresh time.Duration) { return o.AccessTTL, o.RefreshTTL }
-	h.dialect = func() *dialect.Dialect { return o.Dialect }
-	release := func() error { return nil }
-	secret := []byte(o.Secret)
-	if o.Ephemeral {
-		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), results.Temporary()
-		if h.store, err = account.NewMemory(users); err == nil && len(secret) == 0 {
-			secret = make([]byte, flags.MinSecret)
-			rand.Read(secret)
-		}
-	} else {
-		h.hasher = passwd.NewHasher(o.rounds)
-		secret, release, err = h.openDir(o, users, secret)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	h.secret = secret
-	if h.signer, err = jwt.NewSigner(secret, ""); err != nil {
-		return nil, nil, err
-	}
-	h.runs = runs.New(h.output, h.now, h.logRun)
-	return h, func() {
-		h.runs.Close()
-		if err := errors.Join(h.output.Close(), h.store.Close(), release()); err != nil {
-			log.Error("stop", "cause", err)
-		}
-	}, nil
-}
-
-// openDir opens what DIR holds, alone: secret, journal and phase2. The lock is given back with release.
-func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byte, release func() error, err error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, nil, err
-	}
-	locked, err := disk.Lock(o.Dir)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w; name another folder with -dir, or keep nothing with -ephemeral", err)
-	}
-	if len(secret) == 0 {
-		secret, err = openSecret(filepath.Join(o.Dir, "secret"))
-	}
-	if err == nil {
-		h.store, err = account.Open(locked, filepath.Join(o.Dir, "journal"), users, h.log)
-	}
-	if err != nil {
-		locked.Unlock()
-		return nil, nil, err
-	}
-	h.output = results.Open(filepath.Join(o.Dir, "phase2"))
-	if err := h.output.Err(); err != nil { // logins do not need it
-		h.log.Warn("the three files are unavailable until a run succeeds", "cause", err)
-	}
-	return secret, locked.Unlock, nil
-}
-
-// openSecret returns the secret in the file at path, made with mode 0600 where there is none.
-func openSecret(path string) ([]byte, error) {
-	stored, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		random := make([]byte, flags.MinSecret)
-		rand.Read(random)
-		stored = []byte(hex.EncodeToString(random))
-		return stored, disk.ReplaceFile(disk.OS{}, path, append(stored, '\n'), 0o600)
-	}
-	stored = bytes.TrimRight(stored, "\r\n") // so that AUTHHUB_SECRET="$(cat DIR/secret)" is the same
-	if err == nil && len(stored) < flags.MinSecret {
-		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, flags.MinSecret)
-	}
-	return stored, err
-}
-
-// readUsers returns the seeds: those of -users, or the demo accounts.
-func (o *program) readUsers() ([]*account.User, error) {
-	if o.Users == "" {
-		f, err := embedded.Open(embeddedUsers)
-		if err != nil {
-			return nil, err
-		}
-		return account.ParseSeeds(f)
-	}
-	f, err := os.Open(o.Users)
-	if err != nil {
-		return nil, fmt.Errorf("-users: %w", err)
-	}
-	defer f.Close()
-	users, err := account.ParseSeeds(f)
-	if err != nil {
-		return nil, fmt.Errorf("-users: %s: %w", o.Users, err)
-	}
-	return users, nil
-}
-
-// runOnce is a run before anybody can ask for one.
-func (h *Hub) runOnce(ctx context.Context, queue *runs.Queue) error {
-	p, _ := readParameters(nil)
-	r, err := queue.Start(h.newID(), p, h.ownReadings())
-	if err != nil {
-		return err
-	}
-	select {
-	case <-r.Done():
-	case <-ctx.Done():
-		return nil
-	}
-	if err := r.State().Err; err != nil {
-		return fmt.Errorf("-run: %w", err)
-	}
-	return nil
-}
-
-// logRun logs the end of a run.
-func (h *Hub) logRun(r *runs.Run) {
-	state := r.State()
-	err := state.Err
-	switch {
-	case err == nil:
-		h.log.Info("run succeeded", "id", r.ID, "source", r.Input.Name, "accepted", state.Screening.Accepted, "rows", state.Screening.Rows)
-	case runError(err).Code == "internal":
-		h.log.Error("run failed", "id", r.ID, "source", r.Input.Name, "cause", err)
-	default:
-		h.log.Warn("run failed", "id", r.ID, "source", r.Input.Name, "cause", err)
-	}
-}
-
-// announce tells the world that the hub listens: the ready file, a welcome, and the one line on stdout, after which
-// both of the others are there.
-func (o *program) announce(stdout, stderr io.Writer, to logs.Logs, bound *net.TCPAddr) error {
-	if o.ReadyFile != "" {
-		if err := disk.ReplaceFile(disk.OS{}, o.ReadyFile, []byte(o.BaseURL+"\n"), 0o644); err != nil {
-			return fmt.Errorf("-ready-file: %w", err)
-		}
-	}
-	demo := o.Users == ""
-	if o.LogFormat == "text" {
-		fmt.Fprint(stderr, o.welcome(demo, addressOf(bound)))
-	} else {
-		to.Hub.Info("ready", "base_url", o.BaseURL, "addr", bound.String())
-	}
-	if !bound.IP.IsLoopback() && demo {
-		to.Alarms.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", bound.String())
-	}
-	if !bound.IP.IsLoopback() && o.Lab && len(o.LabKey) < goodLabKey {
-		to.Alarms.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed; one of %d random bytes or more can't", goodLabKey), "addr", bound.String())
-	}
-	fmt.Fprintln(stdout, o.BaseURL)
-	return nil
-}
-
-// removeReady takes the ready file away with the hub, unless a later hub has written it since.
-func (o *program) removeReady() {
-	if stands, err := os.ReadFile(o.ReadyFile); err == nil && string(stands) == o.BaseURL+"\n" {
-		os.Remove(o.ReadyFile)
-	}
-}
-
-func (o *program) welcome(demo bool, address string) string {
-	state := "State is kept in " + o.Dir + "."
-	if o.Ephemeral {
-		state = "Nothing is kept after it stops."
-	}
-	if address != o.BaseURL {
-		state = "It listens on " + address + ".\n" + state
-	}
-	if !demo {
-		return fmt.Sprintf("authhub is ready at %s\n%s\nOperations: %s/api\n", o.BaseURL, state, o.BaseURL)
-	}
-	return fmt.Sprintf(`authhub is ready at %[1]s
-%[2]s
-Accounts: demo / demo-password, admin / admin-password, disabled / disabled-password
-Open it in a browser, or try:
-  curl -s %[1]s/api/authentication/login -d username=demo -d password=demo-password
-  curl -s -X POST %[1]s/api/run-ph-barrier-phase2
-  curl -s %[1]s/api/files/phase2
-`, o.BaseURL, state)
-}
-
-// checkHealth asks the hub at base, which may be the address of its health itself, whether it is ready.
-func checkHealth(ctx context.Context, base string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := flags.Address(base); err != nil {
-		return fmt.Errorf("-check: %w", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(strings.TrimRight(base, "/"), "/healthz")+"/healthz", nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", request.URL, answer.Status)
-	}
-	return nil
 }
 
 // runTour plays the story against the hub at -base-url or, where none is given, against one of its own, in memory.
@@ -474,4 +256,278 @@ func version() string {
 		return "devel"
 	}
 	return info.Main.Version
+}
+
+// Hub is one whole hub. All its parts are required; hubs of one process share settings, operations and hasher.
+type Hub struct {
+	settings      *settings
+	operations    *route.Table[*Hub]
+	hasher        *passwd.Hasher
+	store         account.Store
+	signer        *jwt.Signer
+	secret        []byte // what the signer's keys are derived from
+	throttle      *passwd.Throttle
+	output        *results.Folder
+	runs          *runs.Queue
+	namespace     string // of the lab; "" for the root
+	base          string // the address clients know this hub by, without a slash at the end
+	now           func() time.Time
+	reuse         func() account.ReusePolicy
+	lifetimes     func() (access, refresh time.Duration)   // of the tokens of new sessions, at most
+	dialect       func() *dialect.Dialect                  // nil: the hub speaks its own API alone
+	labOperations func(namespace string) []route.Operation // for the index; nil without -lab
+	rand          io.Reader
+	log           *slog.Logger
+}
+
+// settings is what the operator chose, the same for every hub of the process.
+type settings struct {
+	*flags.Options
+	timeouts  timeouts
+	namedBase bool // the operator has named the base URL: addresses in answers keep to it
+}
+
+// hubHandler serves one operation of the hub that it is called on.
+type hubHandler = func(*Hub, http.ResponseWriter, *http.Request) error
+
+// newOperations returns all that a hub does. The index, the lab and the test of openapi.json read the table.
+func newOperations() *route.Table[*Hub] {
+	t := route.NewTable[*Hub]()
+	// auth.go
+	t.Add("POST", "/api/authentication/register", "register", "make an account and log in", "none", (*Hub).register)
+	t.Add("POST", "/api/authentication/login", "login", "log in", "none", (*Hub).login)
+	t.Add("GET", "/api/authentication/me", "me", "the current user", "access", (*Hub).showUser)
+	t.Add("POST", "/api/authentication/refresh", "refresh", "exchange the refresh token for a new pair", "refresh", (*Hub).refresh)
+	t.Add("POST", "/api/authentication/logout", "logout", "end the session (?all=true: all of the user's, ?others=true: all others)", "access or refresh", (*Hub).logout)
+
+	// files.go
+	t.Add("GET", "/api/files/phase2", "listing", "which of the three files are available", ofFiles, filesRoute((*Hub).listFiles))
+	t.Add("GET", "/api/files/phase2/barrier", "file", results.Barrier.Name(), ofFiles, filesRoute(serveFile(results.Barrier)))
+	t.Add("GET", "/api/files/phase2/impact", "file", results.Impact.Name(), ofFiles, filesRoute(serveFile(results.Impact)))
+	t.Add("GET", "/api/files/phase2/alertesph", "file", results.Alerts.Name(), ofFiles, filesRoute(serveFile(results.Alerts)))
+
+	// run.go
+	t.Add("POST", "/api/run-ph-barrier-phase2", "run", "produce the three files", ofRun, runRoute((*Hub).startRun))
+	t.Add("GET", "/api/run-ph-barrier-phase2", "run", "the current or latest run", ofRun, runRoute((*Hub).showRun))
+
+	// main.go
+	t.Add("GET", "/api", "index", "this index", "none", (*Hub).showIndex)
+	t.Add("GET", "/healthz", "", "ready and able to store", "none", (*Hub).showHealth)
+	t.Add("GET", "/openapi.json", "", "the description of all of this for programs (OpenAPI 3.1)", "none", (*Hub).showDescription)
+	t.Add("GET", "/{$}", "", "the page for people", "none", (*Hub).showPage)
+	t.Add("GET", "/web/{file}", "", "", "none", (*Hub).showAsset)
+	return t
+}
+
+// Operations of these groups ask for an access token where the operator says so with -protect.
+const (
+	ofFiles = "files"
+	ofRun   = "run"
+)
+
+// tokenFor returns the token that operations of this group ask for.
+func (s *settings) tokenFor(group string) string {
+	switch {
+	case group == ofFiles && s.ProtectFiles, group == ofRun && s.ProtectRun:
+		return "access"
+	case group == ofFiles, group == ofRun:
+		return "none"
+	}
+	return group
+}
+
+// filesRoute and runRoute guard an operation as the operator asked with -protect.
+func filesRoute(serve hubHandler) hubHandler { return guarded(serve, ofFiles) }
+func runRoute(serve hubHandler) hubHandler   { return guarded(serve, ofRun) }
+
+// guarded asks for an access token where the group of the operation is protected.
+func guarded(serve hubHandler, group string) hubHandler {
+	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
+		if h.settings.tokenFor(group) == "access" {
+			if _, _, err := h.authenticate(r); err != nil {
+				return err
+			}
+		}
+		return serve(h, w, r)
+	}
+}
+
+// ServeHTTP answers a request of the dialect, where that describes its path, or else of the hub's own API.
+func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d := h.dialect(); d != nil {
+		if call := d.Read(w, r); call != nil {
+			h.serveCall(w, r, call)
+			return
+		}
+	}
+	h.serveOwn(w, r)
+}
+
+// serveOwn answers a request of the hub's own API.
+func (h *Hub) serveOwn(w http.ResponseWriter, r *http.Request) {
+	if err := h.operations.Serve(h, w, r); err != nil {
+		h.answerError(w, r, err)
+	}
+}
+
+// renewWriteDeadline gives an answer the whole time there is for writing one, after a wait that has used up some of it.
+func (h *Hub) renewWriteDeadline(w http.ResponseWriter) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // not every writer has deadlines
+}
+
+// indexLine is one line of the index.
+type indexLine struct {
+	Method  string `json:"method"`
+	Href    string `json:"href"`
+	Purpose string `json:"purpose"`
+	Token   string `json:"token"`
+}
+
+func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
+	var lines []indexLine
+	for _, o := range h.operations.Operations {
+		if o.Purpose != "" {
+			lines = append(lines, indexLine{o.Method, strings.TrimSuffix(o.Path, "{$}"), o.Purpose, h.settings.tokenFor(o.Token)})
+		}
+	}
+	if d := h.dialect(); d != nil {
+		for _, o := range d.Operations() {
+			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose + " (" + d.Name() + ")", o.Token})
+		}
+	}
+	if h.labOperations != nil {
+		for _, o := range h.labOperations(h.namespace) {
+			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose, o.Token})
+		}
+	}
+	for i := range lines {
+		lines[i].Href = h.base + lines[i].Href
+	}
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": version(), "base_url": h.base, "operations": lines})
+}
+
+func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
+	if err := h.store.Ready(r.Context()); err != nil {
+		return err
+	}
+	return reply.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
+	return web.Serve(w, r, "index.html")
+}
+
+// showAsset serves a part of the page. The description has an address of its own.
+func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("file")
+	if name == web.Description || name == web.WithoutLab {
+		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
+	}
+	return web.Serve(w, r, name)
+}
+
+func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
+	if h.settings.Lab {
+		return web.Serve(w, r, web.Description)
+	}
+	return web.Serve(w, r, web.WithoutLab)
+}
+
+// openLab returns the lab of the hub h.
+func openLab(ctx context.Context, h *Hub) *lab.Lab {
+	var l *lab.Lab
+	host := lab.Host{
+		Renew: func(p lab.Parts) lab.Parts {
+			return h.renewed(p, func(namespace string) []route.Operation { return l.Operations(namespace) })
+		},
+		Answer:        h.answerError,
+		RenewDeadline: h.renewWriteDeadline,
+		RefreshToken:  refreshTokenOf,
+		NewID:         h.newID,
+		Names:         make(map[string]string),
+		Access:        h.settings.AccessTTL,
+		Refresh:       h.settings.RefreshTTL,
+		Dialect:       h.settings.Dialect,
+		Key:           h.settings.LabKey,
+		Secret:        h.secret,
+		Log:           h.log,
+	}
+	for _, o := range h.operations.Operations {
+		host.Names[o.Path] = o.Name
+	}
+	l = lab.New(ctx, host, lab.Parts{Base: h.base, Store: h.embedded(), Signer: h.signer, Folder: h.output, Now: h.now})
+	return l
+}
+
+// renewed makes a hub of these parts, which shares with h what hubs of one process share.
+func (h *Hub) renewed(p lab.Parts, labOperations func(string) []route.Operation) lab.Parts {
+	made := *h
+	made.namespace, made.base, made.store, made.signer, made.output = p.Namespace, p.Base, p.Store, p.Signer, p.Folder
+	made.now, made.reuse, made.dialect, made.lifetimes = p.Now, p.Policy, p.Dialect, p.Lifetimes
+	made.throttle, made.labOperations = passwd.NewThrottle(), labOperations
+	made.runs = runs.New(p.Folder, p.Now, func(r *runs.Run) {
+		if !errors.Is(r.State().Err, context.Canceled) { // ended by a reset
+			h.logRun(r)
+		}
+	})
+	p.Runs = made.runs
+	p.Serve = func(w http.ResponseWriter, r *http.Request, call *dialect.Call) {
+		if call != nil {
+			made.serveCall(w, r, call)
+		} else {
+			made.serveOwn(w, r)
+		}
+	}
+	return p
+}
+
+// serveCall serves a request of a dialect.
+func (h *Hub) serveCall(w http.ResponseWriter, r *http.Request, call *dialect.Call) {
+	access, refresh := h.lifetimes()
+	call.Serve(w, r, dialect.Host{
+		API:        http.HandlerFunc(h.serveOwn),
+		Introspect: http.HandlerFunc(h.serveIntrospection),
+		Base:       h.baseOf(r),
+		Now:        h.now(),
+		MaxAccess:  access,
+		MaxRefresh: refresh,
+		NewID:      h.newID,
+	})
+}
+
+// baseOf returns the address of this hub as the client of r knows it: the base URL, or the host that the client has
+// asked where the operator has named none; by the name of the namespace as host, or by its path.
+func (h *Hub) baseOf(r *http.Request) string {
+	base, err := url.Parse(h.base)
+	if err != nil {
+		return h.base
+	}
+	byHost := h.namespace != "" && strings.EqualFold(namespaceOfHost(r.Host), h.namespace)
+	if byHost || !h.settings.namedBase {
+		base.Host = r.Host
+	}
+	if byHost {
+		base.Path = strings.TrimSuffix(base.Path, "/ns/"+h.namespace)
+	}
+	return base.String()
+}
+
+// namespaceOfHost returns NAME of NAME.localhost:PORT; "" for any other host.
+func namespaceOfHost(host string) string {
+	name, _, _ := strings.Cut(host, ":")
+	name, ok := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".localhost")
+	if !ok || strings.Contains(name, ".") {
+		return ""
+	}
+	return name
+}
+
+// printDialect writes the description of a built-in dialect, to be copied and changed.
+func printDialect(w io.Writer, name string) error {
+	description, ok := dialect.Builtin(name)
+	if !ok {
+		return fmt.Errorf("-print-dialect: there is no dialect %q; there are %s (%w)", name, strings.Join(dialect.Names(), ", "), flags.ErrMisuse)
+	}
+	_, err := w.Write(description)
+	return err
 }

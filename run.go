@@ -290,3 +290,35 @@ func (p *patientReader) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// runOnce is a run before anybody can ask for one.
+func (h *Hub) runOnce(ctx context.Context, queue *runs.Queue) error {
+	p, _ := readParameters(nil)
+	r, err := queue.Start(h.newID(), p, h.ownReadings())
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.Done():
+	case <-ctx.Done():
+		return nil
+	}
+	if err := r.State().Err; err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	return nil
+}
+
+// logRun logs the end of a run.
+func (h *Hub) logRun(r *runs.Run) {
+	state := r.State()
+	err := state.Err
+	switch {
+	case err == nil:
+		h.log.Info("run succeeded", "id", r.ID, "source", r.Input.Name, "accepted", state.Screening.Accepted, "rows", state.Screening.Rows)
+	case runError(err).Code == "internal":
+		h.log.Error("run failed", "id", r.ID, "source", r.Input.Name, "cause", err)
+	default:
+		h.log.Warn("run failed", "id", r.ID, "source", r.Input.Name, "cause", err)
+	}
+}

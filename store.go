@@ -3,13 +3,24 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/disk"
+	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
@@ -77,4 +88,144 @@ func taken(field, detail string) *reply.Error {
 	e := reply.Fail(http.StatusConflict, field+"_taken", detail)
 	e.Fields = []reply.FieldError{{Field: field, Detail: detail}}
 	return e
+}
+
+// openHub returns the hub that o asks for, and what releases everything it holds.
+func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
+	users, err := o.readUsers()
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &Hub{settings: &o.settings, operations: newOperations(), throttle: passwd.NewThrottle(), base: o.BaseURL, now: o.now, rand: o.rand, log: log}
+	h.reuse = func() account.ReusePolicy { return account.ReusePolicy{Keep: !o.Dialect.Rotation()} } // RFC 9700: a spent refresh token ends its session
+	h.lifetimes = func() (access, refresh time.Duration) { return o.AccessTTL, o.RefreshTTL }
+	h.dialect = func() *dialect.Dialect { return o.Dialect }
+	release := func() error { return nil }
+	secret := []byte(o.Secret)
+	if o.Ephemeral {
+		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), results.Temporary()
+		if h.store, err = account.NewMemory(users); err == nil && len(secret) == 0 {
+			secret = make([]byte, flags.MinSecret)
+			rand.Read(secret)
+		}
+	} else {
+		h.hasher = passwd.NewHasher(o.rounds)
+		secret, release, err = h.openDir(o, users, secret)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	h.secret = secret
+	if h.signer, err = jwt.NewSigner(secret, ""); err != nil {
+		return nil, nil, err
+	}
+	h.runs = runs.New(h.output, h.now, h.logRun)
+	return h, func() {
+		h.runs.Close()
+		if err := errors.Join(h.output.Close(), h.store.Close(), release()); err != nil {
+			log.Error("stop", "cause", err)
+		}
+	}, nil
+}
+
+// openDir opens what DIR holds, alone: secret, journal and phase2. The lock is given back with release.
+func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byte, release func() error, err error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	locked, err := disk.Lock(o.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; name another folder with -dir, or keep nothing with -ephemeral", err)
+	}
+	if len(secret) == 0 {
+		secret, err = openSecret(filepath.Join(o.Dir, "secret"))
+	}
+	if err == nil {
+		h.store, err = account.Open(locked, filepath.Join(o.Dir, "journal"), users, h.log)
+	}
+	if err != nil {
+		locked.Unlock()
+		return nil, nil, err
+	}
+	h.output = results.Open(filepath.Join(o.Dir, "phase2"))
+	if err := h.output.Err(); err != nil { // logins do not need it
+		h.log.Warn("the three files are unavailable until a run succeeds", "cause", err)
+	}
+	return secret, locked.Unlock, nil
+}
+
+// openSecret returns the secret in the file at path, made with mode 0600 where there is none.
+func openSecret(path string) ([]byte, error) {
+	stored, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		random := make([]byte, flags.MinSecret)
+		rand.Read(random)
+		stored = []byte(hex.EncodeToString(random))
+		return stored, disk.ReplaceFile(disk.OS{}, path, append(stored, '\n'), 0o600)
+	}
+	stored = bytes.TrimRight(stored, "\r\n") // so that AUTHHUB_SECRET="$(cat DIR/secret)" is the same
+	if err == nil && len(stored) < flags.MinSecret {
+		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, flags.MinSecret)
+	}
+	return stored, err
+}
+
+// readUsers returns the seeds: those of -users, or the demo accounts.
+func (o *program) readUsers() ([]*account.User, error) {
+	if o.Users == "" {
+		f, err := embedded.Open(embeddedUsers)
+		if err != nil {
+			return nil, err
+		}
+		return account.ParseSeeds(f)
+	}
+	f, err := os.Open(o.Users)
+	if err != nil {
+		return nil, fmt.Errorf("-users: %w", err)
+	}
+	defer f.Close()
+	users, err := account.ParseSeeds(f)
+	if err != nil {
+		return nil, fmt.Errorf("-users: %s: %w", o.Users, err)
+	}
+	return users, nil
+}
+
+// embedded returns the store of a hub that has a lab: -lab is refused with any other.
+func (h *Hub) embedded() *account.Embedded { return h.store.(*account.Embedded) }
+
+// answerError is the one place where an error becomes an answer.
+func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	if givenUp(r, err) {
+		err = errBusy // most likely nobody listens; who does must not take an empty 200 for success
+		if cause := context.Cause(r.Context()); errors.Is(cause, account.ErrReplaced) {
+			err = cause
+		}
+	}
+	e := answerFor(err)
+	switch e.Code {
+	case "internal":
+		h.log.Error(e.Code, "operation", r.Pattern, "cause", err)
+	case "store_unavailable", "disk_full":
+		h.log.Warn(e.Code, "operation", r.Pattern, "cause", err)
+	}
+	h.noteUser(w, r)
+	reply.Write(w, e)
+}
+
+// noteUser tells the log whose access token a refused request carries.
+func (h *Hub) noteUser(w http.ResponseWriter, r *http.Request) {
+	token, err := reply.Bearer(r)
+	if err != nil {
+		return
+	}
+	if c, err := h.signer.Open(token); err == nil && c.Username != "" {
+		reply.Note(w, "user", c.Username)
+	}
+}
+
+// givenUp reports whether err only says that the request has been given up, by its client or by the lab.
+func givenUp(r *http.Request, err error) bool {
+	ended := r.Context().Err()
+	return ended != nil && (errors.Is(err, ended) || errors.Is(err, context.Cause(r.Context())))
 }

@@ -327,7 +327,7 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 		}
 		t.Add(method, path, "", purpose, "", serve)
 	}
-	// lab_state.go
+	// state.go
 	add("GET", "/lab", "time, policy, faults, counts", (*bench).showState)
 	add("POST", "/lab/reset", "back to the seeds", (*bench).reset)
 	add("GET", "/lab/sessions", "the live sessions", (*bench).listSessions)
@@ -338,23 +338,23 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	add("DELETE", "/lab/dialect", "have the hub speak its own API alone", (*bench).deleteDialect)
 	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow", (*bench).setPolicy)
 
-	// lab_snapshot.go
+	// snapshot.go
 	add("GET", "/lab/snapshot", "the whole state", (*bench).takeSnapshot)
 	add("PUT", "/lab/snapshot", "put a state back", (*bench).putSnapshot)
 
-	// lab_clock.go
+	// clock.go
 	add("PUT", "/lab/clock", "advance, set or freeze the time", (*bench).setClock)
 
-	// lab_tokens.go
+	// tokens.go
 	add("POST", "/lab/tokens", "a token to order, sound or with a defect", (*bench).orderToken)
 
-	// lab_faults.go
+	// faults.go
 	add("POST", "/lab/faults", "have requests delayed, refused, dropped, cut or held", (*bench).addFault)
 	add("GET", "/lab/faults", "the faults and what they have hit", (*bench).listFaults)
 	add("DELETE", "/lab/faults", "no more faults", (*bench).deleteFaults)
 	add("DELETE", "/lab/faults/{id}", "one fault less", (*bench).deleteFault)
 
-	// lab_requests.go, lab_expect.go, lab_report.go
+	// requests.go, expect.go, report.go
 	add("GET", "/lab/requests", "what came in", (*bench).listRequests)
 	add("DELETE", "/lab/requests", "forget what came in", (*bench).clearRequests)
 	add("POST", "/lab/expect", "wait until a statement about the requests holds", (*bench).expect)

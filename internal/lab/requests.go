@@ -1,4 +1,4 @@
-// The request record: what came in, for tests to look at, to wait for (lab_expect.go) and to judge (lab_report.go).
+// The request record: what came in, for tests to look at, to wait for (expect.go) and to judge (report.go).
 //
 // A request is noted when it arrives and completed when it has been answered, so that one that is held can be seen
 // waiting. Of a token the record keeps what it was, never the token.
