@@ -464,7 +464,7 @@ func (h *Hub) renewed(p lab.Parts, labOperations func(string) []route.Operation)
 	made := *h
 	made.namespace, made.base, made.store, made.signer, made.output = p.Namespace, p.Base, p.Store, p.Signer, p.Folder
 	made.now, made.reuse, made.dialect, made.lifetimes = p.Now, p.Policy, p.Dialect, p.Lifetimes
-	made.throttle, made.labOperations = passwd.NewThrottle(), labOperations
+	made.hasher, made.throttle, made.labOperations = h.hasher.Share(), passwd.NewThrottle(), labOperations
 	made.runs = runs.New(p.Folder, p.Now, func(r *runs.Run) {
 		if !errors.Is(r.State().Err, context.Canceled) { // ended by a reset
 			h.logRun(r)

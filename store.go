@@ -58,6 +58,7 @@ var sentinels = []struct {
 	{jwt.ErrExpired, reply.Fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
 	{jwt.ErrWrongType, reply.Fail(401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
 	{account.ErrRevoked, reply.Fail(401, "token_revoked", "The session of this token has ended. Log in again.")},
+	{account.ErrNoUser, reply.Fail(401, "invalid_credentials", "The user name or the password is wrong.")}, // deleted since the password was checked
 	{account.ErrReused, reply.Fail(401, "token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
 	{account.ErrDisabled, reply.Fail(403, "account_disabled", "The account is disabled.")},
 	{account.ErrUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
@@ -185,6 +186,9 @@ func (o *program) readUsers() ([]*account.User, error) {
 	}
 	defer f.Close()
 	users, err := account.ParseSeeds(f)
+	if errors.Is(err, passwd.ErrTooManyRounds) {
+		return nil, fmt.Errorf("-users: %s: %w (%w)", o.Users, err, flags.ErrMisuse)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("-users: %s: %w", o.Users, err)
 	}

@@ -41,7 +41,8 @@ type Store interface {
 	// EndSession ends the session, and all others of its user too if all is set. A session that has ended already is
 	// no error, and then no other session ends: its token has no say any more.
 	EndSession(ctx context.Context, ref SessionRef, all bool) error
-	// EndOthers ends all sessions of the user but this one. Nothing ends if this one has ended already: that is no error.
+	// EndOthers ends all sessions of the user but this one. Nothing ends if this one has ended already: that is no
+	// error.
 	EndOthers(ctx context.Context, ref SessionRef) error
 	// Ready returns nil if the store takes changes. It may try to recover.
 	Ready(ctx context.Context) error

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"authhub/internal/passwd"
 )
 
 // Check checks whether a store with these seeds can take users and sessions as they are. It calls fault for each
@@ -46,6 +48,8 @@ func (r *UserRecord) check(probe *Embedded) error {
 		return errors.New("must have the id of a seed to be gone")
 	case err != nil:
 		return err
+	case u.Credential.Costly():
+		return passwd.ErrTooManyRounds
 	case !isWordID(r.ID) || probe.users[r.ID] != seed || probe.gone[r.ID]:
 		return errors.New("must have an id of its own")
 	case !IsUsername(r.Username) || len(r.Name) > 256 || r.Email != "" && !IsEmail(r.Email):
@@ -77,7 +81,7 @@ func (s *Session) check() error {
 }
 
 // isWordID reports whether s may stand in a token as it is: 1 to 64 bytes of what ids are made of.
-func isWordID(s string) bool { return isWord(s, 1, 64, "._@+-") }
+func isWordID(s string) bool { return isWord(s, 1, maxWord, "._@+-") }
 
 // inRange reports whether ms, in milliseconds since the Unix epoch, is in the years 1970 to 2199.
 func inRange(ms int64) bool {

@@ -139,7 +139,8 @@ func (s *Embedded) Users() []*User {
 
 // PutUser puts the user that change returns in the place of the one whose name or e-mail address login is; nil stands
 // for none, and then it adds the user. If the password has changed, all sessions of the user end. Errors: those of
-// change, ErrUsernameTaken, ErrEmailTaken, ErrUserLimit, ErrFailed, ErrDiskFull; after any of them nothing has changed.
+// change, ErrUsernameTaken, ErrEmailTaken, ErrUserLimit, ErrFailed, ErrDiskFull; after any of them nothing has
+// changed.
 func (s *Embedded) PutUser(ctx context.Context, login string, change func(old *User) (*User, error)) error {
 	return s.commit(ctx, func() (event, error) {
 		old := s.named(login)

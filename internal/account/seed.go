@@ -3,11 +3,12 @@
 package account
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"authhub/internal/passwd"
@@ -48,7 +49,7 @@ func ParseSeeds(data io.Reader) ([]*User, error) {
 	for i, s := range seeds {
 		u, err := s.user()
 		if err != nil {
-			return nil, errors.New("user " + strconv.Itoa(i+1) + " (" + strconv.Quote(s.Username) + "): " + err.Error())
+			return nil, fmt.Errorf("user %d (%q): %w", i+1, s.Username, err)
 		}
 		users[i] = u
 	}
@@ -64,7 +65,7 @@ func (s seed) user() (*User, error) {
 		u.Username = u.Email
 	}
 	if u.ID == "" {
-		u.ID = "user-" + Fold(u.Username)
+		u.ID = seedID(u.Username)
 	}
 	if u.Role == "" {
 		u.Role = "user"
@@ -93,4 +94,14 @@ func (s seed) user() (*User, error) {
 		u.Credential = credential
 	}
 	return u, nil
+}
+
+// seedID returns the id of a seed that gives none: made of its user name, so that it is the same at every start.
+func seedID(username string) string {
+	id := "user-" + Fold(username)
+	if len(id) <= maxWord {
+		return id
+	}
+	sum := sha256.Sum256([]byte(Fold(username)))
+	return "user-" + hex.EncodeToString(sum[:16])
 }

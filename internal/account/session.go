@@ -18,7 +18,8 @@ type Session struct {
 	Generation int    `json:"gen"`    // of the current pair
 	Issued     int64  `json:"issued"` // when the current pair was
 
-	// By how many generations the refresh token is behind the access token. Without rotation it stays (ReusePolicy.Keep).
+	// By how many generations the refresh token is behind the access token. Without rotation it stays
+	// (ReusePolicy.Keep).
 	Behind int `json:"behind,omitempty"`
 
 	// Tokens of generations below these count as expired, whatever their time. Only the lab sets them.
@@ -54,9 +55,9 @@ func (p ReusePolicy) forgives(current *Session, gen int, now time.Time) bool {
 	return p.Allow || p.Grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued < p.Grace.Milliseconds()
 }
 
-// Exchange returns the session as the refresh token of generation leaves it at now: with its next pair current, or as it is
-// where policy gives the same pair again. Errors: ErrReused if the token was spent before and policy does not forgive that,
-// so that the session has to end; ErrRevoked for a token that was never issued; jwt.ErrExpired.
+// Exchange returns the session as the refresh token of generation leaves it at now: with its next pair current, or as
+// it is where policy gives the same pair again. Errors: ErrReused if the token was spent before and policy does not
+// forgive that, so that the session has to end; ErrRevoked for a token that was never issued; jwt.ErrExpired.
 func (s Session) Exchange(generation int, now time.Time, policy ReusePolicy) (Session, error) {
 	switch {
 	case generation > s.Generation:

@@ -100,12 +100,14 @@ func (r *UserRecord) User(seed *User) (*User, error) {
 		return u, nil
 	}
 	var err error
-	u.Credential, err = passwd.ParseHash(r.Hash)
+	u.Credential, err = passwd.ParseStored(r.Hash)
 	return u, err
 }
 
+const maxWord = 64 // bytes of a user name or an id
+
 // IsUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
-func IsUsername(s string) bool { return isWord(s, 3, 64, "._@+-") }
+func IsUsername(s string) bool { return isWord(s, 3, maxWord, "._@+-") }
 
 // isWord reports whether s is least to most of ASCII letters, digits and the bytes of others.
 func isWord(s string, least, most int, others string) bool {

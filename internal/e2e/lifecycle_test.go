@@ -303,6 +303,8 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d; name another folder with -dir, or keep nothing with -ephemeral", holder.process.cmd.Process.Pid)},
 		{"short secret", "-dir " + short, 1, "", "32 bytes"},
 		{"no users", "-ephemeral -users " + missing, 1, "", "missing"},
+		{"users of a costly hash", "-ephemeral -users " + writeFile(t, "costly.json",
+			`[{"username":"kim","password_hash":"$pbkdf2-sha256$i=10000000$`+strings.Repeat("A", 22)+"$"+strings.Repeat("A", 43)+`"}]`), 2, "", "2000000 rounds"},
 		{"run without readings", "-ephemeral -run -log off -readings " + missing, 1, "", "can't be opened"},
 		{"check of nothing", "-check=", 2, "", "-check"},
 		{"check of no address", "-check 127.0.0.1:8080", 1, "", "127.0.0.1:8080"},

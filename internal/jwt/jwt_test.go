@@ -69,3 +69,32 @@ func BenchmarkToken(b *testing.B) {
 		}
 	})
 }
+
+// TestTokenIDsAreCanonical: a signed token whose id is not written as the hub writes it is not the hub's.
+func TestTokenIDsAreCanonical(t *testing.T) {
+	t.Parallel()
+	s, err := NewSigner([]byte(strings.Repeat("s", 32)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []Kind{Access, Refresh} {
+		c := Claims{Kind: k, Subject: "u", Session: "S", Generation: 10, IssuedAt: 1, ExpiresAt: 2, Username: "kim", Role: "user"}
+		payload := string(c.AppendJSON(nil))
+		letter := string(k.letter())
+		canonical := `"jti":"S.10` + letter + `"`
+		if !strings.Contains(payload, canonical) {
+			t.Fatal(payload)
+		}
+		for _, id := range []string{"S.10", "S.010" + letter, "S.00010" + letter, "S.+10" + letter, "S.-10" + letter, "S.10.0" + letter, "S.1e1" + letter,
+			"S.0xa" + letter, "S. 10" + letter, "S.10" + letter + letter, "S.10" + strings.ToUpper(letter), "S.1_0" + letter, "T.10" + letter, "S10" + letter,
+			".10" + letter, "S." + letter, "S.2147483648" + letter, "S.4294967306" + letter, "S.１０" + letter, ""} {
+			token := s.SignPayload(k, []byte(strings.Replace(payload, canonical, `"jti":"`+id+`"`, 1)))
+			if _, err := s.Open(token); err != ErrMalformed {
+				t.Errorf("%v token with the id %q: %v", k, id, err)
+			}
+		}
+		if got, err := s.Open(s.SignPayload(k, []byte(payload))); err != nil || got.Generation != 10 {
+			t.Errorf("%v token: %+v %v", k, got, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package passwd
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 )
@@ -12,21 +13,30 @@ import (
 const (
 	maxFailures   = 10
 	failureWindow = time.Minute
-	maxThrottled  = 50_000 // user names and addresses remembered at once
+	maxThrottled  = 50_000 // pairs of user name and address that have a count of their own
+	sharedCounts  = 4_096  // for the pairs beyond
 	maxName       = 254    // bytes; nobody has a longer name, so it need not be remembered
 )
 
-// Throttle counts failed logins. The address is part of the key so that nobody can lock a user out from
-// elsewhere, and attempts under way count as failures until they have ended, so that a burst sent at once gets no
-// more guesses than one sent in a row.
+// Throttle counts failed logins. The address is part of what it counts by, so that nobody can lock a user out from
+// elsewhere. Attempts under way count as failures until they have ended, so that a burst sent at once gets no more
+// guesses than one sent in a row.
+//
+// Its memory is bounded and forgets no failure within its minute: under a flood of names the names beyond the bound
+// share counts, and get fewer guesses than ten.
 type Throttle struct {
-	mu      sync.Mutex
-	entries map[string]*Attempts
+	mu     sync.Mutex
+	seed   maphash.Seed
+	own    map[pair]*Attempts
+	shared map[uint64]*Attempts // by a hash of the pair
 }
 
-// Attempts are those of one user name from one address.
+// pair is what is counted by.
+type pair struct{ name, address string }
+
+// Attempts are those of one pair, or of several that share a count.
 type Attempts struct {
-	key      string
+	drop     func()      // forgets the count
 	failures []time.Time // the latest, oldest first
 	pending  int
 	ended    chan struct{} // closed when a pending one ends, for those that wait
@@ -34,7 +44,7 @@ type Attempts struct {
 
 // NewThrottle returns a throttle that knows of no failures.
 func NewThrottle() *Throttle {
-	return &Throttle{entries: make(map[string]*Attempts)}
+	return &Throttle{seed: maphash.MakeSeed(), own: make(map[pair]*Attempts), shared: make(map[uint64]*Attempts)}
 }
 
 // ThrottledError says that a user name has failed too often from an address.
@@ -49,37 +59,40 @@ func (e *ThrottledError) Error() string {
 // Begin admits an attempt to log in as name, in its folded form, from address, or returns a *ThrottledError. The
 // caller must End an admitted attempt. While more attempts are under way than could all fail, Begin waits.
 func (t *Throttle) Begin(ctx context.Context, name, address string, now func() time.Time) (*Attempts, error) {
-	key := name + "\x00" + address
 	if len(name) > maxName {
-		key = address
+		name = ""
 	}
 	for {
-		t.mu.Lock()
-		a := t.entry(key, now())
-		if len(a.failures) >= maxFailures {
-			wait := a.failures[0].Add(failureWindow).Sub(now())
-			t.mu.Unlock()
-			return nil, &ThrottledError{wait}
+		a, wait, err := t.tryBegin(pair{name, address}, now())
+		if wait == nil {
+			return a, err
 		}
-		if len(a.failures)+a.pending < maxFailures {
-			a.pending++
-			t.mu.Unlock()
-			return a, nil
-		}
-		if a.ended == nil {
-			a.ended = make(chan struct{})
-		}
-		ended := a.ended
-		t.mu.Unlock()
 		select {
-		case <-ended:
+		case <-wait:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// End tells how an admitted attempt came out. A right password clears the failures before it; an attempt that was
+// tryBegin returns what to wait for if the attempt can be neither admitted nor refused yet.
+func (t *Throttle) tryBegin(p pair, now time.Time) (*Attempts, chan struct{}, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.entry(p, now)
+	switch {
+	case len(a.failures) >= maxFailures:
+		return nil, nil, &ThrottledError{a.failures[0].Add(failureWindow).Sub(now)}
+	case len(a.failures)+a.pending < maxFailures:
+		a.pending++
+		return a, nil, nil
+	case a.ended == nil:
+		a.ended = make(chan struct{})
+	}
+	return nil, a.ended, nil
+}
+
+// End tells how an admitted attempt came out. A right password clears the failures before it. An attempt that was
 // given up, so that nobody learnt anything from it, neither counts nor clears.
 func (t *Throttle) End(a *Attempts, right bool, givenUp error, now time.Time) {
 	t.mu.Lock()
@@ -96,38 +109,42 @@ func (t *Throttle) End(a *Attempts, right bool, givenUp error, now time.Time) {
 		a.ended = nil
 	}
 	if a.idle(now) {
-		delete(t.entries, a.key)
+		a.drop()
 	}
 }
 
-// entry returns the attempts under key without those that no longer count, making room where needed.
-func (t *Throttle) entry(key string, now time.Time) *Attempts {
-	a := t.entries[key]
-	if a == nil {
-		if len(t.entries) >= maxThrottled {
-			t.makeRoom(now)
-		}
-		a = &Attempts{key: key}
-		t.entries[key] = a
+// entry returns the count for p, without the failures that no longer matter. A pair whose failures are in a shared
+// count stays with it until they are a minute old.
+func (t *Throttle) entry(p pair, now time.Time) *Attempts {
+	if a := t.own[p]; a != nil {
+		a.forget(now)
+		return a
 	}
-	a.forget(now)
+	bucket := maphash.Comparable(t.seed, p) % sharedCounts
+	a := t.shared[bucket]
+	if a != nil && !a.idle(now) {
+		return a
+	}
+	if t.sweep(now); len(t.own) < maxThrottled {
+		a = &Attempts{drop: func() { delete(t.own, p) }}
+		t.own[p] = a
+		return a
+	}
+	a = &Attempts{drop: func() { delete(t.shared, bucket) }}
+	t.shared[bucket] = a
 	return a
 }
 
-// makeRoom drops what no longer counts and, if that is not enough, any entry without pending attempts: under a
-// flood of names, memory stays bounded and a few names get more guesses than ten.
-func (t *Throttle) makeRoom(now time.Time) {
-	for key, a := range t.entries {
+// sweep looks at a few counts, wherever the map's order begins, and drops those that no longer matter. At a few for
+// each that is new, they never outnumber the others for long.
+func (t *Throttle) sweep(now time.Time) {
+	looked := 0
+	for _, a := range t.own {
 		if a.idle(now) {
-			delete(t.entries, key)
+			a.drop()
 		}
-	}
-	for key, a := range t.entries {
-		if len(t.entries) < maxThrottled*9/10 {
+		if looked++; looked == 4 {
 			return
-		}
-		if a.pending == 0 {
-			delete(t.entries, key)
 		}
 	}
 }

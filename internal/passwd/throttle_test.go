@@ -1,42 +1,94 @@
 package passwd
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestThrottleForgetsUnderAFlood: names come and go, the memory of them has a bound.
-func TestThrottleForgetsUnderAFlood(t *testing.T) {
+// stillness is a clock that stands until it is set.
+type stillness struct{ at time.Time }
+
+func (s *stillness) now() time.Time { return s.at }
+
+const address = "192.0.2.1"
+
+// guess is a failed attempt, or the error of one that is not admitted.
+func guess(t *testing.T, th *Throttle, name string, clock *stillness) error {
+	t.Helper()
+	a, err := th.Begin(t.Context(), name, address, clock.now)
+	if err == nil {
+		th.End(a, false, nil, clock.now())
+	}
+	return err
+}
+
+func mustGuess(t *testing.T, th *Throttle, name string, clock *stillness) {
+	t.Helper()
+	if err := guess(t, th, name, clock); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestThrottleForgetsNothingInAFlood: however many other names are tried, from the same address, a name gets ten
+// guesses a minute and no more, and the memory of all has a bound.
+func TestThrottleForgetsNothingInAFlood(t *testing.T) {
 	t.Parallel()
-	th := NewThrottle()
-	now := func() time.Time { return time.UnixMilli(0) }
-	for i := range 2 * maxThrottled {
-		key := strconv.Itoa(i)
-		a, err := th.Begin(t.Context(), key, "192.0.2.1", now)
-		if err != nil {
-			t.Fatal(err)
+	for _, before := range []int{0, 2 * maxThrottled} { // the name comes before the flood, or in the midst of it
+		th, clock := NewThrottle(), &stillness{time.UnixMilli(0)}
+		flood := func(from, n int) {
+			for i := range n {
+				guess(t, th, strconv.Itoa(from+i), clock)
+				if len(th.own) > maxThrottled || len(th.shared) > sharedCounts {
+					t.Fatalf("%d and %d counts", len(th.own), len(th.shared))
+				}
+			}
 		}
-		if th.End(a, false, nil, now()); len(th.entries) > maxThrottled {
-			t.Fatalf("%d names remembered", len(th.entries))
+		flood(0, before)
+		admitted := 0
+		for round := range 2 * maxFailures {
+			if guess(t, th, "admin", clock) == nil {
+				admitted++
+			}
+			flood(before+round*maxThrottled/4, maxThrottled/4)
 		}
+		if admitted > maxFailures || before == 0 && admitted != maxFailures {
+			t.Errorf("%d guesses at one name with %d names before it", admitted, before)
+		}
+		clock.at = clock.at.Add(failureWindow)
+		mustGuess(t, th, "admin", clock)
+	}
+}
+
+// TestThrottleForgetsWhatIsOver: of names that come and go, none is kept for more than its minute for long.
+func TestThrottleForgetsWhatIsOver(t *testing.T) {
+	t.Parallel()
+	th, clock := NewThrottle(), &stillness{time.UnixMilli(0)}
+	for i := range 10_000 {
+		mustGuess(t, th, strconv.Itoa(i), clock)
+		clock.at = clock.at.Add(failureWindow / 10)
+	}
+	if n := len(th.own); n > 100 {
+		t.Errorf("%d names are remembered, of which 10 matter", n)
 	}
 }
 
 // TestThrottleForgetsLongNames: a name that nobody can have is not kept.
 func TestThrottleForgetsLongNames(t *testing.T) {
 	t.Parallel()
-	th := NewThrottle()
-	now := func() time.Time { return time.UnixMilli(0) }
-	a, err := th.Begin(t.Context(), strings.Repeat("n", 30_000), "192.0.2.1", now)
-	if err != nil {
-		t.Fatal(err)
+	th, clock := NewThrottle(), &stillness{time.UnixMilli(0)}
+	for i := range maxFailures {
+		mustGuess(t, th, strings.Repeat("n", 30_000+i), clock)
 	}
-	th.End(a, false, nil, now())
-	for key := range th.entries {
-		if len(key) > 1_000 {
-			t.Errorf("the throttle remembers %d bytes", len(key))
+	var throttled *ThrottledError
+	if err := guess(t, th, strings.Repeat("m", 30_000), clock); !errors.As(err, &throttled) || throttled.Wait != failureWindow {
+		t.Errorf("error %v", err)
+	}
+	for p := range th.own {
+		if len(p.name) > maxName {
+			t.Errorf("the throttle remembers %d bytes", len(p.name))
 		}
 	}
 }

@@ -1,0 +1,123 @@
+// turns.go owns the slots in which hashes run, and whose turn it is when they are all taken: the hubs that wait take
+// turns, and of one hub the login that came first.
+
+package passwd
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	hashWait = 20 * time.Second // how long a login waits for its turn
+
+	// maxWaiting is how many logins wait at once. Hubs that wait share these places, and each has at least minWaiting.
+	maxWaiting = 1_000
+	minWaiting = 8
+)
+
+// slots are those of a process.
+type slots struct {
+	mu    sync.Mutex
+	free  int
+	lines []*line // those in which somebody waits; the next slot is the first one's
+}
+
+// line is the logins of one hub that wait.
+type line struct {
+	running int
+	waiting []chan struct{} // closed when it has a slot
+}
+
+// take returns when the caller, one of l, has a slot. Errors: ErrBusy, context errors.
+func (s *slots) take(ctx context.Context, l *line) error {
+	turn, err := s.enter(ctx, l)
+	if turn == nil || err != nil {
+		return err
+	}
+	patience := time.NewTimer(hashWait)
+	defer patience.Stop()
+	select {
+	case <-turn:
+		return nil
+	case <-patience.C:
+		err = ErrBusy
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.leave(l, turn)
+	return err
+}
+
+// enter takes a free slot, or a place in the line and returns what tells of the turn.
+func (s *slots) enter(ctx context.Context, l *line) (turn chan struct{}, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free > 0 {
+		s.free--
+		l.running++
+		return nil, nil
+	}
+	waitingHubs := len(s.lines)
+	if len(l.waiting) == 0 {
+		waitingHubs++
+	}
+	if len(l.waiting) >= max(minWaiting, maxWaiting/waitingHubs) {
+		return nil, ErrBusy
+	}
+	if len(l.waiting) == 0 {
+		s.lines = append(s.lines, l)
+	}
+	turn = make(chan struct{})
+	l.waiting = append(l.waiting, turn)
+	return turn, nil
+}
+
+// leave gives up a place in the line, or the slot if the turn has come meanwhile.
+func (s *slots) leave(l *line, turn chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(l.waiting, turn)
+	if at < 0 {
+		s.releaseLocked(l)
+		return
+	}
+	l.waiting = slices.Delete(l.waiting, at, at+1)
+	if len(l.waiting) == 0 {
+		s.lines = slices.DeleteFunc(s.lines, func(other *line) bool { return other == l })
+	}
+}
+
+// release gives the slot of one of l to the next that waits.
+func (s *slots) release(l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked(l)
+}
+
+func (s *slots) releaseLocked(l *line) {
+	l.running--
+	if len(s.lines) == 0 {
+		s.free++
+		return
+	}
+	next := s.lines[0]
+	s.lines = s.lines[1:]
+	close(next.waiting[0])
+	next.waiting = next.waiting[1:]
+	next.running++
+	if len(next.waiting) > 0 {
+		s.lines = append(s.lines, next)
+	}
+}
+
+func (s *slots) count(l *line) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.running + len(l.waiting)
+}
