@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -121,4 +122,27 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 		h.post(logoutPath+query, nil, bearer(demo.access)...).want(422, "invalid_field")
 	}
 	h.me(demo.access).want(200)
+}
+
+// TestNamespacesTakeTurnsAtLogins: while one namespace has hundreds of guesses waiting, a guess in another one waits for a few
+// of them, not for all.
+func TestNamespacesTakeTurnsAtLogins(t *testing.T) {
+	t.Parallel()
+	const flood = 200
+	h := start(t, "-lab", "-dir", t.TempDir()) // hashes of the full 600,000 rounds
+	greedy, modest := h.space("greedy"), h.space("modest")
+	var sent, answered atomic.Int64
+	inParallel(flood, func() {
+		name := fmt.Sprint("user", sent.Add(1))
+		if _, err := greedy.try("POST", loginPath, wrong(name)); err == nil {
+			answered.Add(1)
+		}
+	})
+	eventually(t, "the first of the flood are answered", func() bool { return sent.Load() == flood && answered.Load() > 2 })
+	before := answered.Load()
+	modest.post(loginPath, wrong("demo")).want(401, "invalid_credentials")
+	if served := answered.Load() - before; served > flood/4 {
+		t.Errorf("%d of the flood were served before the other namespace's one", served)
+	}
+	h.process.kill()
 }
