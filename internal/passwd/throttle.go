@@ -36,7 +36,9 @@ type pair struct{ name, address string }
 
 // Attempts are those of one pair, or of several that share a count.
 type Attempts struct {
-	drop     func()      // forgets the count
+	pair     pair        // the one that counts here alone
+	bucket   uint64      // those of pairs that share a count
+	shared   bool        // which of the two it is
 	failures []time.Time // the latest, oldest first
 	pending  int
 	ended    chan struct{} // closed when a pending one ends, for those that wait
@@ -109,7 +111,7 @@ func (t *Throttle) End(a *Attempts, right bool, givenUp error, now time.Time) {
 		a.ended = nil
 	}
 	if a.idle(now) {
-		a.drop()
+		t.drop(a)
 	}
 }
 
@@ -126,13 +128,21 @@ func (t *Throttle) entry(p pair, now time.Time) *Attempts {
 		return a
 	}
 	if t.sweep(now); len(t.own) < maxThrottled {
-		a = &Attempts{drop: func() { delete(t.own, p) }}
+		a = &Attempts{pair: p}
 		t.own[p] = a
 		return a
 	}
-	a = &Attempts{drop: func() { delete(t.shared, bucket) }}
+	a = &Attempts{bucket: bucket, shared: true}
 	t.shared[bucket] = a
 	return a
+}
+
+func (t *Throttle) drop(a *Attempts) {
+	if a.shared {
+		delete(t.shared, a.bucket)
+	} else {
+		delete(t.own, a.pair)
+	}
 }
 
 // sweep looks at a few counts, wherever the map's order begins, and drops those that no longer matter. At a few for
@@ -141,7 +151,7 @@ func (t *Throttle) sweep(now time.Time) {
 	looked := 0
 	for _, a := range t.own {
 		if a.idle(now) {
-			a.drop()
+			t.drop(a)
 		}
 		if looked++; looked == 4 {
 			return
