@@ -177,7 +177,7 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if policy.Keep {
-		access := s.Claims(jwt.Access, u)
+		access := h.accessClaims(&s, u, now)
 		writePair(w, http.StatusOK, h.signer.Append(nil, &access), []byte(token), s.AccessTTL, c.ExpiresAt-now.UnixMilli(), u)
 		return nil
 	}
@@ -294,10 +294,16 @@ func (h *Hub) newID() string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
+// accessClaims returns what the access token of s says, with what the dialect adds.
+func (h *Hub) accessClaims(s *account.Session, u *account.User, now time.Time) jwt.Claims {
+	c := s.Claims(jwt.Access, u)
+	c.More = h.dialect().Claims(u.Record(), time.UnixMilli(s.Created), now)
+	return c
+}
+
 // writeSession answers with the current pair of s. Where grace gives a pair again, less is left of its lifetimes.
 func (h *Hub) writeSession(w http.ResponseWriter, status int, s *account.Session, u *account.User, now time.Time) error {
-	access, refresh := s.Claims(jwt.Access, u), s.Claims(jwt.Refresh, u)
-	access.More = h.dialect().Claims(u.Record(), time.UnixMilli(s.Created), now)
+	access, refresh := h.accessClaims(s, u, now), s.Claims(jwt.Refresh, u)
 	age := now.UnixMilli() - s.Issued
 	tokens := h.signer.Append(make([]byte, 0, 1024), &access)
 	end := len(tokens)
