@@ -278,7 +278,8 @@ func write(t template, v values) []byte {
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	if status == http.StatusNoContent {
 		w.Header().Del("Content-Type")
-		body = nil
+		w.WriteHeader(status)
+		return
 	}
 	reply.WriteBody(w, status, body)
 }

@@ -277,7 +277,7 @@ func TestCookies(t *testing.T) {
 		t.Errorf("refresh with the header: %d %s", w.Code, w.Body)
 	}
 	w, _ = ask(t, d, h, request("POST /out", "", cookie, "X-CSRF: id-1"))
-	if set := w.Header()["Set-Cookie"]; w.Code != 204 || len(set) != 2 || !strings.HasPrefix(set[0], "rt=; Path=/ns/a/re; Max-Age=0") {
+	if set := w.Header()["Set-Cookie"]; w.Code != 204 || w.Header()["Content-Type"] != nil || len(set) != 2 || !strings.HasPrefix(set[0], "rt=; Path=/ns/a/re; Max-Age=0") {
 		t.Errorf("logout: %d, sets %q", w.Code, set)
 	}
 }
