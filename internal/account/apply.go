@@ -131,11 +131,23 @@ func (s *Embedded) removeUser(id string) {
 
 func (s *Embedded) forgetLogins(u *User) {
 	for _, name := range u.logins() {
-		if s.byLogin[Fold(name)] == u {
-			delete(s.byLogin, Fold(name))
-		}
 		if s.alike[strings.ToLower(name)] == u {
 			delete(s.alike, strings.ToLower(name))
+		}
+		if s.byLogin[Fold(name)] == u {
+			delete(s.byLogin, Fold(name))
+			s.promote(Fold(name))
+		}
+	}
+}
+
+// promote lets a user who is alike have the folded name that has become free.
+func (s *Embedded) promote(folded string) {
+	for name, u := range s.alike {
+		if Fold(name) == folded {
+			delete(s.alike, name)
+			s.byLogin[folded] = u
+			return
 		}
 	}
 }

@@ -230,6 +230,13 @@ func TestAlikeUsersOfAnOlderJournal(t *testing.T) {
 		}
 	}
 	must(t, s.StartSession(t.Context(), newSession("2", "2", start)))
+	must(t, s.DeleteUser(t.Context(), "first"))
+	if u, _ := s.UserNamed(t.Context(), "ſam@a.test"); u == nil || u.ID != "2" {
+		t.Errorf("what one of them leaves is %v's", u)
+	}
+	if err := s.Register(t.Context(), newUser("3", "third", "sAm@a.test"), newSession("3", "3", start)); err != ErrEmailTaken {
+		t.Errorf("a third of that name: %v", err)
+	}
 	must(t, s.Close())
 
 	s, err = Open(d, "journal", []*User{newUser("seed", "SECOND", "")}, slog.New(slog.DiscardHandler))
