@@ -477,4 +477,30 @@ var cleanClients = []behaviour{
 		c.refreshWith(first)
 		c.me()
 	}},
+	{"a browser's thirty callers over six connections, slowly", nil, quiet, func(w *world) {
+		c := w.newTab(nil)
+		c.client.Transport.(*http.Transport).MaxConnsPerHost = 6
+		c.login("demo")
+		w.drain()
+		w.fault(object{"operation": "me", "delay": "60ms", "times": 30})
+		callers(30, func(int) { c.sound() })
+	}},
+	{"the race, and the winner's answer is lost", nil, nil, func(w *world) {
+		c := w.login()
+		_, token := c.tokens.get()
+		w.drain()
+		w.fault(object{"operation": "refresh", "drop": "after"})
+		c.refreshWith(token)
+		c.refreshWith(token)
+		c.refreshWith(token)
+		c.login("demo")
+	}},
+	{"a user switches accounts", nil, quiet, func(w *world) {
+		c := w.login()
+		w.drain()
+		c.me()
+		c.logout()
+		c.login("admin")
+		c.me()
+	}},
 }

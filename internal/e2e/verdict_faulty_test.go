@@ -349,4 +349,63 @@ var faultyClients = []behaviour{
 		race(w)
 		callers(5, func(int) { c.naive() })
 	}},
+	{"six tries with the expired token before the refresh", []string{"repeated_failure[me*6]"}, nil, func(w *world) {
+		c := w.login()
+		w.drain()
+		for range 6 {
+			c.me()
+		}
+		c.refresh()
+		c.me()
+	}},
+	{"five callers that each try six times before the refresh", []string{"repeated_failure[me*30]"}, nil, func(w *world) {
+		c := w.login()
+		w.drain()
+		callers(5, func(int) {
+			for range 6 {
+				c.me()
+				time.Sleep(110 * time.Millisecond)
+			}
+		})
+		c.refresh()
+		callers(5, func(int) { c.me() })
+	}},
+	{"a loop of the old token after the refresh", []string{"repeated_failure[me*6]"}, nil, func(w *world) {
+		c := w.login()
+		old, _ := c.tokens.get()
+		w.drain()
+		c.me()
+		c.refresh()
+		for range 5 {
+			c.meWith(old)
+		}
+	}},
+	{"two users, one of whom has a faulty client", []string{"two_refreshes[refresh*3]"}, nil, func(w *world) {
+		one, other := w.login(), w.loginAs("admin")
+		_, token := other.tokens.get()
+		w.drain()
+		w.fault(object{"operation": "refresh", "session": sid(w.t, other.tokens.access), "hold": 3})
+		callers(4, func(i int) {
+			if i == 0 {
+				one.sound()
+			} else {
+				other.refreshWith(token)
+			}
+		})
+	}},
+	{"two sessions, each raced", []string{"two_refreshes[refresh*2]", "two_refreshes[refresh*2]"}, nil, func(w *world) {
+		for range 2 {
+			c := w.login()
+			_, token := c.tokens.get()
+			w.drain()
+			w.fault(object{"operation": "refresh", "hold": 2})
+			callers(2, func(int) { c.refreshWith(token) })
+		}
+	}},
+	{"a poll for a missing file", []string{"repeated_failure[file*6]"}, nil, func(w *world) {
+		c := w.newTab(nil)
+		for range 6 {
+			c.send("GET", filePaths[0], nil, "")
+		}
+	}},
 }

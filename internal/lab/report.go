@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -56,23 +57,20 @@ func (b *bench) showReport(w http.ResponseWriter, r *http.Request) error {
 
 // settledVerdict judges the record when nothing about it is open any more, and after that time at the latest.
 func (b *bench) settledVerdict(r *http.Request, within time.Duration) (verdict judge.Verdict, requests, overwritten int) {
-	over := time.NewTimer(within)
-	defer over.Stop()
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
 	for {
+		last := ctx.Err() != nil || b.ctx.Err() != nil
 		verdict, requests, overwritten, changed := b.verdict()
-		if verdict.Open == 0 {
+		if verdict.Open == 0 || last {
 			return verdict, requests, overwritten
 		}
 		open := time.NewTimer(verdict.Open)
 		select {
 		case <-changed:
 		case <-open.C:
-		case <-over.C:
-			return verdict, requests, overwritten
-		case <-r.Context().Done():
-			return verdict, requests, overwritten
+		case <-ctx.Done():
 		case <-b.ctx.Done():
-			return verdict, requests, overwritten
 		}
 		open.Stop()
 	}

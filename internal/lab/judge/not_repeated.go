@@ -2,7 +2,7 @@ package judge
 
 import "slices"
 
-// notRepeated is a note: a refresh succeeded, and requests that had got token_expired before were not sent again within
+// notRepeated is a note: a refresh succeeded, and requests from before it that got token_expired were not sent again within
 // two seconds. Their callers have been left with the 401. The refresh is shown, too.
 func (c *trial) notRepeated(s *session) {
 	for _, x := range s.expiries {
@@ -11,7 +11,8 @@ func (c *trial) notRepeated(s *session) {
 			continue
 		}
 		granted := x.refreshes[i]
-		if left := s.abandoned(granted); len(left) > 0 && c.timeIsUp(granted) {
+		left := s.abandoned(granted)
+		if len(left) > 0 && c.timeIsUp(granted) && !slices.ContainsFunc(left, func(e *Exchange) bool { return !c.timeIsUp(e) }) {
 			c.note("not_repeated", requests(left)+" got token_expired, and after the refresh nobody sent them again. "+
 				"Repeat every request that waited for the refresh.", append(left, granted)...)
 		}
@@ -29,10 +30,10 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			return nil
 		case !e.isAccess():
 		case e.Token.isOf(granted.Given):
-			if inTime(granted, e) && len(waiting[p]) > 0 {
-				waiting[p] = waiting[p][1:]
+			if w := waiting[p]; len(w) > 0 && (inTime(granted, e) || inTime(w[0], e)) {
+				waiting[p] = w[1:]
 			}
-		case e.saw("token_expired") && e.End.Order < granted.End.Order && e.Token.isOf(&granted.Current.Pair):
+		case e.saw("token_expired") && e.Arrival.Order < granted.End.Order && e.Token.isOf(&granted.Current.Pair):
 			waiting[p] = append(withoutRepeated(waiting[p], e), e)
 		}
 	}

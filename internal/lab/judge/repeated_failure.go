@@ -16,11 +16,14 @@ const (
 // it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain of five.
 //
 // A changed body, query or other resource hides nothing when a token is there; a 404 speaks of its path only. A request
-// that its client gave up is neither a failure nor a success. Refreshes that another rule shows are not told again.
+// that its client gave up is neither a failure nor a success. Refreshes that another rule shows are not told again, and
+// neither is a crowd of callers that met the end of the access token together (isCrowd).
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
-		bySession.add(row[0].Session, c.chained(row)...)
+		if !c.isCrowd(row) {
+			bySession.add(row[0].Session, c.chained(row)...)
+		}
 	}
 	for _, shown := range bySession.each {
 		if len(shown) > 0 {
@@ -102,22 +105,42 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 
 // links reports whether e is the next try after before.
 func (c *trial) links(before, e *Exchange) bool {
-	if before.Epoch != e.Epoch || !e.follows(before) || before.End.until(e.Arrival) > pause || c.atExpiry(before, e) {
+	if before.Epoch != e.Epoch || !e.follows(before) || before.End.until(e.Arrival) > pause {
 		return false
 	}
 	return e.Path == before.Path || e.Status != 404 && before.Status != 404
 }
 
-// atExpiry reports whether e may be one of many requests that a page had asked for when its access token ended: it came
-// hard upon before, and the client refreshed or logged in around it. Clients with few connections send them one behind the other.
-func (c *trial) atExpiry(before, e *Exchange) bool {
-	if !e.isAccess() || !e.refused() || !before.refused() || before.End.until(e.Arrival) > apart {
+// isCrowd reports whether a row is what many callers had asked for when the access token ended: within the time to react the
+// client got a new one, and sent as many requests again as had been refused. A browser sends them over six connections, one
+// behind the other, and the last ones with the old token long after the refresh.
+func (c *trial) isCrowd(row []*Exchange) bool {
+	first, last := row[0], row[len(row)-1]
+	if !first.isAccess() || !first.refused() {
 		return false
 	}
-	reacts := func(r *Exchange) bool {
-		began := r.Arrival.Order < e.Arrival.Order || r.Arrival.Machine.Sub(e.End.Machine) <= reaction
-		return began && (r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= apart)
+	got := c.nextTokens(first)
+	if got == nil {
+		return false
 	}
-	s := c.sessions[e.Session]
-	return s != nil && slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(c.logins, reacts)
+	again := 0
+	for _, e := range c.record {
+		if e.Arrival.Order > first.Arrival.Order && e.Operation == first.Operation && e.isAccess() && e.User == first.User &&
+			(e.Session != first.Session || e.Token.isOf(got.Given)) && (inTime(got, e) || inTime(last, e)) {
+			again++
+		}
+	}
+	return again >= len(row)
+}
+
+// nextTokens returns the first refresh or login by which the client got new tokens in time after it got the answer to e, or
+// nil.
+func (c *trial) nextTokens(e *Exchange) *Exchange {
+	for _, r := range slices.Concat(c.sessions[e.Session].refreshes, c.logins) {
+		renewed := r.exchanged() || r.Given != nil && r.received() && r.User == e.User
+		if renewed && r.End.Order > e.Arrival.Order && inTime(e, r) {
+			return r
+		}
+	}
+	return nil
 }
