@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -110,13 +109,21 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 // checkPassword returns the user whose name or e-mail address login is, and an error unless password is right. Many forms
 // have one field for both, and call it one or the other.
 func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.User, error) {
+	u, err := h.store.UserNamed(r.Context(), login) // first: a store that is away is no attempt, and holds up no other
+	if err != nil {
+		return nil, err
+	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	attempt, err := h.throttle.Begin(r.Context(), account.Fold(login), address, h.now)
 	if err != nil {
 		return nil, err
 	}
 
-	u, right, err := h.verify(r.Context(), login, password)
+	var c *passwd.Credential // of nobody: Verify does the same work for it
+	if u != nil {
+		c = &u.Credential
+	}
+	right, err := h.hasher.Verify(r.Context(), c, password)
 	h.throttle.End(attempt, right, err, h.now())
 
 	switch {
@@ -128,21 +135,6 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.U
 		return u, account.ErrDisabled
 	}
 	return u, nil
-}
-
-// verify reports whether password is right for the user of that name, after the same work whether there is one or not. An
-// error says that it is not known: that is no wrong password.
-func (h *Hub) verify(ctx context.Context, login, password string) (*account.User, bool, error) {
-	u, err := h.store.UserNamed(ctx, login)
-	if err != nil {
-		return nil, false, err
-	}
-	var c *passwd.Credential
-	if u != nil {
-		c = &u.Credential
-	}
-	right, err := h.hasher.Verify(ctx, c, password)
-	return u, right, err
 }
 
 func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -15,8 +16,20 @@ import (
 	"authhub/internal/results"
 )
 
+// published returns the folder with the files that clients get: this hub's own, or the set that all hubs of a store share.
+func (h *Hub) published(ctx context.Context) (*results.Folder, error) {
+	if h.shared == nil {
+		return h.output, nil
+	}
+	return h.shared.Folder(ctx)
+}
+
 func (h *Hub) listFiles(w http.ResponseWriter, r *http.Request) error {
-	body, err := h.output.Listing()
+	folder, err := h.published(r.Context())
+	if err != nil {
+		return err
+	}
+	body, err := folder.Listing()
 	if err != nil {
 		return err
 	}
@@ -27,7 +40,11 @@ func (h *Hub) listFiles(w http.ResponseWriter, r *http.Request) error {
 // serveFile answers with one of the files.
 func serveFile(file results.File) hubHandler {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
-		c, open, err := h.output.Read(file)
+		folder, err := h.published(r.Context())
+		if err != nil {
+			return err
+		}
+		c, open, err := folder.Read(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			e := reply.Fail(http.StatusNotFound, "file_unavailable", file.Name()+" is not available. "+results.Hint)
 			e.Hint = results.Hint

@@ -25,6 +25,7 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/edge"
+	"authhub/internal/engine"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/lab"
@@ -98,6 +99,8 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = printDialect(stdout, o.PrintDialect)
 	case o.Check != "":
 		err = ready.Check(ctx, o.Check)
+	case o.Import != "":
+		err = importJournal(ctx, o, stdout, logs.New(o.LogFormat, o.LogLevel, stderr).Hub)
 	case o.Tour:
 		err = runTour(ctx, o, stdout)
 	default:
@@ -131,7 +134,7 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 		}
 	}
 
-	hub, closeHub, err := openHub(o, log)
+	hub, closeHub, err := openHub(ctx, o, log)
 	if err != nil {
 		return err
 	}
@@ -267,7 +270,8 @@ type Hub struct {
 	signer        *jwt.Signer
 	secret        []byte // what the signer's keys are derived from
 	throttle      *passwd.Throttle
-	output        *results.Folder
+	output        *results.Folder // of this hub alone; with shared, only for uploads
+	shared        *engine.Files   // nil: this hub shares its files with no other
 	runs          *runs.Queue
 	namespace     string // of the lab; "" for the root
 	base          string // the address clients know this hub by, without a slash at the end
@@ -410,7 +414,11 @@ func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
 	if err := h.store.Ready(r.Context()); err != nil {
 		return err
 	}
-	return reply.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	health := map[string]any{"status": "ok"}
+	if many, ok := h.store.(*engine.Store); ok {
+		health["store"] = map[string]any{"missing": many.Missing(r.Context())}
+	}
+	return reply.WriteJSON(w, http.StatusOK, health)
 }
 
 func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {

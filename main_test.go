@@ -83,7 +83,7 @@ func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...s
 	if o.BaseURL == "" {
 		o.BaseURL = "http://hub.test"
 	}
-	hub, stop, err := openHub(o, log)
+	hub, stop, err := openHub(t.Context(), o, log)
 	if err != nil {
 		t.Fatal(err)
 	}

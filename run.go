@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/engine"
 	"authhub/internal/phase2"
 	"authhub/internal/reply"
 	"authhub/internal/results"
@@ -53,11 +55,21 @@ type runRecord struct {
 	Error      *reply.Error                 `json:"error"`
 }
 
-// record returns the record of r as of now.
-func (h *Hub) record(r *runs.Run) runRecord {
+// record returns the record of r as of now. Errors: those of published.
+func (h *Hub) record(ctx context.Context, r *runs.Run) (runRecord, error) {
+	rec := h.recordAlone(r)
+	folder, err := h.published(ctx)
+	if err == nil {
+		rec.Files = folder.List()
+	}
+	return rec, err
+}
+
+// recordAlone is the record without the files that stand.
+func (h *Hub) recordAlone(r *runs.Run) runRecord {
 	state := r.State()
 	rec := runRecord{ID: r.ID, Status: "running", StartedAt: reply.FormatTime(state.Started), Progress: state.Progress, Parameters: r.Parameters,
-		Source: state.Source, Screening: state.Screening, Files: h.output.List()}
+		Source: state.Source, Screening: state.Screening}
 	until := state.Finished
 	switch {
 	case state.Finished.IsZero():
@@ -107,7 +119,7 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 	if prefersAsync(r.Header) {
 		w.Header().Set("Preference-Applied", "respond-async") // RFC 7240 section 3
 		w.Header().Set("Location", h.base+"/api/run-ph-barrier-phase2")
-		return reply.WriteJSON(w, http.StatusAccepted, h.record(started))
+		return h.writeRecord(w, r, http.StatusAccepted, started)
 	}
 	select {
 	case <-started.Done():
@@ -119,15 +131,81 @@ func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
 	if err := started.State().Err; err != nil {
 		return runError(err)
 	}
-	return reply.WriteJSON(w, http.StatusOK, h.record(started))
+	return h.writeRecord(w, r, http.StatusOK, started)
+}
+
+func (h *Hub) writeRecord(w http.ResponseWriter, r *http.Request, status int, run *runs.Run) error {
+	rec, err := h.record(r.Context(), run)
+	if err != nil {
+		return err
+	}
+	return reply.WriteJSON(w, status, rec)
 }
 
 func (h *Hub) showRun(w http.ResponseWriter, r *http.Request) error {
+	if h.shared != nil {
+		return h.showSharedRun(w, r)
+	}
 	latest := h.runs.Latest()
 	if latest == nil {
 		return reply.Fail(http.StatusNotFound, "no_run", "There has been no run since the hub was started. "+results.Hint)
 	}
-	return reply.WriteJSON(w, http.StatusOK, h.record(latest))
+	return h.writeRecord(w, r, http.StatusOK, latest)
+}
+
+// sharedRecord is a record as the store of many hubs keeps it. What this hub does not look into stays as it is.
+type sharedRecord struct {
+	runRecord
+	Parameters json.RawMessage `json:"parameters"`
+	Error      json.RawMessage `json:"error"`
+}
+
+// showSharedRun shows the latest run of all hubs. If its hub died, the record says so from now on, on every hub.
+func (h *Hub) showSharedRun(w http.ResponseWriter, r *http.Request) error {
+	latest, err := h.shared.Latest(r.Context())
+	if err != nil {
+		return err
+	}
+	if latest.Record == nil {
+		return reply.Fail(http.StatusNotFound, "no_run", "There has been no run on any hub. "+results.Hint)
+	}
+	if own := h.runs.Latest(); own != nil && latest.Running && own.ID == latest.ID {
+		return h.writeRecord(w, r, http.StatusOK, own)
+	}
+	var rec sharedRecord
+	if err := json.Unmarshal(latest.Record, &rec); err != nil {
+		return err
+	}
+	if rec.Status == "running" && !latest.Running {
+		rec.finishFor(latest, h.now())
+		if record, err := json.Marshal(rec); err == nil {
+			h.shared.Correct(r.Context(), latest, record)
+		}
+	}
+	folder, err := h.published(r.Context())
+	if err != nil {
+		return err
+	}
+	rec.Files = folder.List()
+	if started, err := time.Parse(time.RFC3339, rec.StartedAt); err == nil && rec.Status == "running" {
+		rec.DurationMS = h.now().UnixMilli() - started.UnixMilli()
+	}
+	return reply.WriteJSON(w, http.StatusOK, rec)
+}
+
+// finishFor ends the record of a run whose hub died: before or after it had published the files.
+func (rec *sharedRecord) finishFor(latest engine.Latest, now time.Time) {
+	rec.Status, rec.Error = "failed", nil
+	if latest.Published {
+		rec.Status, rec.Progress, now = "succeeded", 1, latest.Time
+	} else {
+		rec.Error, _ = json.Marshal(runError(context.Canceled))
+	}
+	finished := reply.FormatTime(now)
+	rec.FinishedAt = &finished
+	if started, err := time.Parse(time.RFC3339, rec.StartedAt); err == nil {
+		rec.DurationMS = now.UnixMilli() - started.UnixMilli()
+	}
 }
 
 // prefersAsync reports whether the client asks for respond-async (RFC 7240 section 4.1).

@@ -7,8 +7,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -20,6 +22,7 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/disk"
+	"authhub/internal/engine"
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
@@ -74,6 +77,8 @@ var sentinels = []struct {
 	{results.ErrClosed, busy},
 	{syscall.EMFILE, busy}, // no file descriptor left in the process
 	{syscall.ENFILE, busy}, // none left in the system
+	{engine.ErrNotShared, reply.Fail(503, "store_unavailable", "This hub's -dir is not the folder that the hubs share, so it has no files and can't run. Logins work. The log says more.")},
+	{engine.ErrOtherRun, reply.Fail(503, "busy", "Another hub is running. Try again.")},
 	{results.ErrBroken, reply.Fail(503, "store_unavailable", "The folder of the three files can't be brought to one whole set; the log says why. Mend it, then run again.")},
 	{errBusy, busy},
 	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
@@ -92,7 +97,7 @@ func taken(field, detail string) *reply.Error {
 }
 
 // openHub returns the hub that o asks for, and what releases everything it holds.
-func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
+func openHub(ctx context.Context, o *program, log *slog.Logger) (*Hub, func(), error) {
 	users, err := o.readUsers()
 	if err != nil {
 		return nil, nil, err
@@ -103,13 +108,17 @@ func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 	h.dialect = func() *dialect.Dialect { return o.Dialect }
 	release := func() error { return nil }
 	secret := []byte(o.Secret)
-	if o.Ephemeral {
+	switch {
+	case o.Store != "":
+		h.hasher = passwd.NewHasher(o.rounds)
+		err = h.openShared(ctx, o, users)
+	case o.Ephemeral:
 		h.hasher, h.output = passwd.NewHasher(passwd.EphemeralRounds), results.Temporary()
 		if h.store, err = account.NewMemory(users); err == nil && len(secret) == 0 {
 			secret = make([]byte, flags.MinSecret)
 			rand.Read(secret)
 		}
-	} else {
+	default:
 		h.hasher = passwd.NewHasher(o.rounds)
 		secret, release, err = h.openDir(o, users, secret)
 	}
@@ -120,7 +129,11 @@ func openHub(o *program, log *slog.Logger) (*Hub, func(), error) {
 	if h.signer, err = jwt.NewSigner(secret, ""); err != nil {
 		return nil, nil, err
 	}
-	h.runs = runs.New(h.output, h.now, h.logRun)
+	if h.shared != nil {
+		h.runs, release = runs.NewAt(h.shared, h.now, h.logRun), h.shared.Close
+	} else {
+		h.runs = runs.New(h.output, h.now, h.logRun)
+	}
 	return h, func() {
 		h.runs.Close()
 		if err := errors.Join(h.output.Close(), h.store.Close(), release()); err != nil {
@@ -169,6 +182,77 @@ func openSecret(path string) ([]byte, error) {
 		err = fmt.Errorf("%s holds fewer than %d bytes; put it back, or delete it to end all sessions", path, flags.MinSecret)
 	}
 	return stored, err
+}
+
+// openShared opens the store of many hubs and the files that they share. DIR holds the files and nothing else.
+func (h *Hub) openShared(ctx context.Context, o *program, users []*account.User) error {
+	many, err := o.openEngine(ctx, h.hasher, users, h.log)
+	if err != nil {
+		return err
+	}
+	h.store, h.output = many, results.Temporary()
+	h.shared, err = many.OpenFiles(ctx, o.Dir, func(r *runs.Run) []byte {
+		record, _ := json.Marshal(h.recordAlone(r)) // strings and numbers: it can't fail
+		return record
+	})
+	if err != nil {
+		many.Close()
+	}
+	return err
+}
+
+func (o *program) openEngine(ctx context.Context, hasher *passwd.Hasher, users []*account.User, log *slog.Logger) (*engine.Store, error) {
+	many, err := engine.Open(ctx, engine.Config{Address: o.Store, Secret: []byte(o.Secret), Seeds: users, Hasher: hasher,
+		Rand: o.rand, Now: o.now, Log: log, Import: o.Import != ""})
+	if errors.Is(err, engine.ErrAddress) {
+		err = fmt.Errorf("%w (%w)", err, flags.ErrMisuse)
+	}
+	return many, err
+}
+
+// importJournal moves the users and sessions of the folder of -import into the store, and says how many they were.
+func importJournal(ctx context.Context, o *program, stdout io.Writer, log *slog.Logger) error {
+	users, err := o.readUsers()
+	if err != nil {
+		return err
+	}
+	records, sessions, err := o.readJournal(users, log)
+	if err != nil {
+		return fmt.Errorf("-import: %w", err)
+	}
+	many, err := o.openEngine(ctx, passwd.NewHasher(o.rounds), users, log)
+	if err != nil {
+		return err
+	}
+	defer many.Close()
+	moved, err := many.Import(ctx, records, sessions)
+	if err == nil {
+		fmt.Fprintf(stdout, "%d users and %d sessions of %s are in the store\n", moved.Users, moved.Sessions, o.Import)
+	}
+	return err
+}
+
+// readJournal returns what the folder of -import holds. No hub may be using it, and AUTHHUB_SECRET has to fit its tokens.
+func (o *program) readJournal(users []*account.User, log *slog.Logger) ([]account.UserRecord, []account.Session, error) {
+	path := filepath.Join(o.Import, "journal")
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil, err
+	}
+	secret, err := os.ReadFile(filepath.Join(o.Import, "secret"))
+	if err == nil && string(bytes.TrimRight(secret, "\r\n")) != o.Secret {
+		return nil, nil, fmt.Errorf(`AUTHHUB_SECRET is not that of the journal's tokens: say AUTHHUB_SECRET="$(cat %s)"`, filepath.Join(o.Import, "secret"))
+	}
+	locked, err := disk.Lock(o.Import)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer locked.Unlock()
+	store, err := account.Open(locked, path, users, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, sessions := store.Contents()
+	return records, sessions, store.Close()
 }
 
 // readUsers returns the seeds: those of -users, or the demo accounts.

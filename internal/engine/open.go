@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -30,6 +29,9 @@ type Config struct {
 	Import  bool // to be called next; otherwise an import that is not done is an error
 }
 
+// ErrAddress says that Config.Address is not an address.
+var ErrAddress = etcd.ErrAddress
+
 const (
 	startLimit  = 10 * time.Second // how long a start waits for etcd
 	healthLimit = 4 * time.Second
@@ -41,7 +43,7 @@ const (
 func Open(ctx context.Context, c Config) (*Store, error) {
 	client, path, err := etcd.Dial(c.Address, c.Log)
 	if err != nil {
-		return nil, fmt.Errorf("-store %w", err)
+		return nil, fmt.Errorf("-store: %w", err)
 	}
 	s := &Store{keys: newKeys(path), etcd: client, reads: &batches{do: client.Do}, leases: newLeases(client),
 		users: newRemembered[userAt](account.MaxUsers), logins: newRemembered[string](2 * account.MaxUsers), eldest: newRemembered[*eldest](100),
@@ -137,5 +139,10 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // Missing returns the addresses of the nodes that don't answer or have raised an alarm, sorted.
 func (s *Store) Missing(ctx context.Context) []string {
-	return slices.Sorted(maps.Keys(s.etcd.Missing(ctx)))
+	missing := []string{} // JSON's null would be no list
+	for address := range s.etcd.Missing(ctx) {
+		missing = append(missing, address)
+	}
+	slices.Sort(missing)
+	return missing
 }

@@ -32,6 +32,8 @@ var (
 	ErrUnavailable = errors.New("no node of etcd answers")
 	// ErrUnknown: it may have been done or not; the last node to know did not say.
 	ErrUnknown = errors.New("etcd may have done it or not")
+	// ErrAddress is Dial's.
+	ErrAddress = errors.New("not an address such as http://n1:2379,http://n2:2379/authhub")
 	// ErrNoLease: the lease has expired or never was; nothing has changed.
 	ErrNoLease = errors.New("etcd has no such lease")
 )
@@ -95,7 +97,7 @@ func Dial(address string, log *slog.Logger) (*Client, string, error) {
 	for part := range strings.SplitSeq(address, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, "", errors.New("is not an address such as http://n1:2379,http://n2:2379/authhub") // without it: it may hold a password
+			return nil, "", ErrAddress // without the address: it may hold a password
 		}
 		if u.User != nil {
 			c.user = u.User.Username()

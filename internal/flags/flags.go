@@ -33,6 +33,8 @@ type Options struct {
 	AccessTTL, RefreshTTL         time.Duration
 	ProtectFiles, ProtectRun      bool
 	CORS                          []string // origins as browsers send them; * for all
+	Store                         string   // of many hubs; "" for the hub's own
+	Import                        string   // folder of the hub whose journal is to be moved into Store; "" for none
 	Lab                           bool
 	LabKey                        string // AUTHHUB_LAB_KEY, which lab requests must carry; "" for none
 	Secret                        string // AUTHHUB_SECRET
@@ -86,6 +88,8 @@ func (o *Options) flagSet() *flag.FlagSet {
 	f.Func("base-url", "", o.setBaseURL)
 	f.Func("dialect", "", o.setDialect)
 	f.StringVar(&o.PrintDialect, "print-dialect", "", "")
+	f.StringVar(&o.Store, "store", "", "")
+	f.StringVar(&o.Import, "import", "", "")
 	f.BoolVar(&o.Lab, "lab", false, "")
 	f.BoolVar(&o.Run, "run", false, "")
 	f.StringVar(&o.ReadyFile, "ready-file", "", "")
@@ -105,7 +109,7 @@ func (o *Options) flagSet() *flag.FlagSet {
 }
 
 // commands are flags that ask for something else than a hub, so the environment can't give them.
-var commands = []string{"check", "print-dialect", "tour", "version"}
+var commands = []string{"check", "import", "print-dialect", "tour", "version"}
 
 // rivals are flags of which only one can be given.
 var rivals = map[string]string{"dir": "ephemeral", "ephemeral": "dir"}
@@ -159,6 +163,14 @@ func (o *Options) check(f *flag.FlagSet) error {
 		return errors.New("-dir: names no folder")
 	case o.Ephemeral && names["dir"]:
 		return errors.New("-ephemeral keeps nothing, and -dir names a folder to keep it in: give one of them")
+	case o.Store != "" && o.Ephemeral:
+		return errors.New("-store keeps users and sessions, and -ephemeral keeps nothing: give one of them")
+	case o.Store != "" && o.Lab:
+		return errors.New("-store shares users and sessions between hubs, and -lab changes those of one hub: give one of them")
+	case o.Store != "" && o.Secret == "":
+		return errors.New("-store: set AUTHHUB_SECRET, the same for all hubs of the store")
+	case o.Import != "" && o.Store == "":
+		return errors.New("-import moves a hub's folder into a store: say which one with -store")
 	case o.Secret != "" && len(o.Secret) < MinSecret:
 		return fmt.Errorf("AUTHHUB_SECRET: must be at least %d bytes", MinSecret)
 	}

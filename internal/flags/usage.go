@@ -7,12 +7,14 @@ Usage:
   authhub [flags]          run the hub
   authhub -check URL       exit 0 if the hub at URL is ready, 1 if not
   authhub -tour            play the story of a hub and print it; with -base-url, against a running one
+  authhub -store ADDRESSES -import DIR   move the users and sessions of a hub's folder into that etcd
   authhub -version
 
 Flags:
   -addr HOST:PORT      address to listen on (127.0.0.1:8080; port 0 picks a free one)
   -dir DIR             folder for secret, journal and files (authhub-data)
   -ephemeral           keep everything in memory and a temporary folder, gone at exit
+  -store ADDRESSES     etcd that keeps users and sessions for many hubs: http://n1:2379,http://n2:2379/authhub
   -readings FILE       CSV of pH readings, read afresh at every run (embedded ones)
   -users FILE          JSON array of accounts in place of the demo accounts
   -access-ttl DURATION   lifetime of access tokens (15m)

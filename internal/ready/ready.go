@@ -57,8 +57,11 @@ func (n Notice) Withdraw() {
 
 func (n Notice) welcome(demo bool, address string) string {
 	state := "State is kept in " + n.Dir + "."
-	if n.Ephemeral {
+	switch {
+	case n.Ephemeral:
 		state = "Nothing is kept after it stops."
+	case n.Store != "":
+		state = "Users and sessions are kept in etcd, files in " + n.Dir + "."
 	}
 	if address != n.BaseURL {
 		state = "It listens on " + address + ".\n" + state

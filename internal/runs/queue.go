@@ -29,9 +29,25 @@ type Input struct {
 	Drop func() // called once, when nobody will read the input any more; may be nil
 }
 
+// Place is where the results of runs go, and where hubs that share it take turns.
+type Place interface {
+	// Begin waits until r may execute. The context that it returns ends when r may not any more, with the cause.
+	Begin(ctx context.Context, r *Run) (context.Context, error)
+	// Publish puts the results of the run that has begun in the place of the old ones. See results.Folder.
+	Publish(write results.Writer, modified time.Time) error
+	// End is told that r has ended, whether it had begun or not.
+	End(r *Run)
+}
+
+// alone is the place of a hub that shares its folder with no other.
+type alone struct{ *results.Folder }
+
+func (alone) Begin(ctx context.Context, _ *Run) (context.Context, error) { return ctx, nil }
+func (alone) End(*Run)                                                   {}
+
 // Queue holds the runs of one hub.
 type Queue struct {
-	folder *results.Folder
+	place  Place
 	now    func() time.Time
 	report func(*Run)      // told of each run that has ended
 	ctx    context.Context // ends with the queue
@@ -46,8 +62,13 @@ type Queue struct {
 
 // New returns a queue whose runs publish into folder. It calls report for each run that has ended, before Done is closed.
 func New(folder *results.Folder, now func() time.Time, report func(*Run)) *Queue {
+	return NewAt(alone{folder}, now, report)
+}
+
+// NewAt is New for a place that hubs may share.
+func NewAt(place Place, now func() time.Time, report func(*Run)) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Queue{folder: folder, now: now, report: report, ctx: ctx, stop: stop}
+	return &Queue{place: place, now: now, report: report, ctx: ctx, stop: stop}
 }
 
 // closeTimeout is how long Close waits for a run that can't be stopped: it may hang in opening a pipe that nobody writes
@@ -109,11 +130,12 @@ func (q *Queue) beginLocked(r *Run) {
 // longer the current one, so what they ask for next does not join it.
 func (q *Queue) work() {
 	for r := q.current; r != nil; {
-		err := r.attempt(q.ctx, q.folder, q.now)
+		err := r.attempt(q.ctx, q.place, q.now)
 		r.Input.drop()
 		r.mu.Lock()
 		r.finished, r.err = q.now(), err
 		r.mu.Unlock()
+		q.place.End(r)
 		next := q.next()
 		q.report(r)
 		close(r.done)

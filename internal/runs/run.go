@@ -44,7 +44,7 @@ type State struct {
 	Progress  float64           // 0 to 1
 	Source    *phase2.Source    // nil: the input has not been read yet
 	Screening *phase2.Screening // nil: the input has not been read yet, or could not be
-	Err       error             // why the run failed: an error of phase2, of results, or context.Canceled
+	Err       error             // why the run failed: an error of phase2, of the place, or context.Canceled
 }
 
 // Done returns a channel that is closed when the run has ended.
@@ -65,17 +65,25 @@ func (r *Run) State() State {
 }
 
 // attempt executes r. A panic is a defect, but it ends this run only.
-func (r *Run) attempt(ctx context.Context, folder *results.Folder, now func() time.Time) (err error) {
+func (r *Run) attempt(ctx context.Context, place Place, now func() time.Time) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return r.execute(ctx, folder, now)
+	ctx, err = place.Begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	err = r.execute(ctx, place, now)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
+	return err
 }
 
 // execute reads, computes and publishes. After any error the old files stand.
-func (r *Run) execute(ctx context.Context, folder *results.Folder, now func() time.Time) error {
+func (r *Run) execute(ctx context.Context, place Place, now func() time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -100,7 +108,7 @@ func (r *Run) execute(ctx context.Context, folder *results.Folder, now func() ti
 	if err != nil {
 		return err
 	}
-	return folder.Publish(func(file results.File, w io.Writer) error {
+	return place.Publish(func(file results.File, w io.Writer) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -1,0 +1,211 @@
+// The kill test: hubs, followers and leaders are killed under load, and what was acknowledged is there.
+
+package engine_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"authhub/internal/engine/enginetest"
+)
+
+// facts are what one client was told. A session of which an answer is missing is in none of them: a 503 or a broken
+// connection may have been applied.
+type facts struct {
+	name, password string
+	live           []answer // pairs that were given and not used since
+	ended          []string // access tokens of sessions that were logged out
+
+	checked int
+}
+
+// fleet is several hubs on one cluster, under load.
+type fleet struct {
+	t       testing.TB
+	cluster *enginetest.Cluster
+	hubs    []*hub
+	wrong   atomic.Int64 // answers that contradict what was acknowledged
+	asked   atomic.Int64
+	lastOK  atomic.Int64 // when a request was last answered, ns
+	pause   atomic.Int64 // longest time without an answer, ns
+}
+
+func (f *fleet) contradicts(what string, a answer) {
+	if f.wrong.Add(1) <= 10 {
+		f.t.Errorf("%s: %d %s", what, a.Status, a.Body)
+	}
+}
+
+// hears notes that a request was answered by a hub that knows, and reports whether it was.
+func (f *fleet) hears(a answer) bool {
+	f.asked.Add(1)
+	if a.Status == 0 || a.Status == 503 {
+		return false
+	}
+	now := time.Now().UnixNano()
+	if before := f.lastOK.Swap(now); before != 0 && now-before > f.pause.Load() {
+		f.pause.Store(now - before)
+	}
+	return true
+}
+
+// load is one client, who does one thing after the other on any hub until done.
+func (f *fleet) load(k *facts, done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		h := f.hubs[mathrand.IntN(len(f.hubs))]
+		if len(k.live) == 0 || len(k.live) < 20 && mathrand.IntN(8) == 0 {
+			a := h.login(k.name, k.password)
+			if f.hears(a) {
+				if a.Status != 200 {
+					f.contradicts("login", a)
+					continue
+				}
+				k.live = append(k.live, a)
+			}
+			continue
+		}
+		i := mathrand.IntN(len(k.live))
+		pair := k.live[i]
+		switch mathrand.IntN(5) {
+		case 0:
+			k.live = append(k.live[:i], k.live[i+1:]...)
+			if a := h.refresh(pair.Refresh); f.hears(a) {
+				if a.Status != 200 {
+					f.contradicts("refresh", a)
+					continue
+				}
+				k.live = append(k.live, a)
+			}
+		case 1:
+			k.live = append(k.live[:i], k.live[i+1:]...)
+			if a := h.logout(pair.Access); f.hears(a) {
+				if a.Status != 204 {
+					f.contradicts("logout", a)
+					continue
+				}
+				k.ended = append(k.ended, pair.Access)
+				if other := f.hubs[mathrand.IntN(len(f.hubs))].me(pair.Access); f.hears(other) && other.Code != "token_revoked" {
+					f.contradicts("me after logout", other)
+				}
+			}
+		default:
+			if a := h.me(pair.Access); f.hears(a) && a.Status != 200 {
+				f.contradicts("me", a)
+			}
+		}
+	}
+}
+
+// check asks for every fact, on any hub.
+func (f *fleet) check(k *facts) {
+	f.cluster.Wait()
+	for _, token := range k.ended {
+		if a := f.any().me(token); a.Code != "token_revoked" {
+			f.contradicts("a session that was logged out", a)
+		}
+		k.checked++
+	}
+	for _, pair := range k.live {
+		if a := f.any().me(pair.Access); a.Status != 200 {
+			f.contradicts("a session that was acknowledged", a)
+		}
+		next := f.any().refresh(pair.Refresh)
+		if next.Status != 200 {
+			f.contradicts("a refresh token that was acknowledged", next)
+		}
+		if a := f.any().refresh(pair.Refresh); a.Code != "token_reused" {
+			f.contradicts("a refresh token that was spent", a)
+		}
+		if a := f.any().me(next.Access); a.Code != "token_revoked" {
+			f.contradicts("a session that reuse has ended", a)
+		}
+		k.checked += 4
+	}
+}
+
+func (f *fleet) any() *hub { return f.hubs[mathrand.IntN(len(f.hubs))] }
+
+// killOne kills a hub, a follower or the leader, waits a little and starts it again.
+func (f *fleet) killOne(round int, down time.Duration) {
+	victim := f.cluster.Leader()
+	switch round % 3 {
+	case 0:
+		h := f.hubs[round%len(f.hubs)]
+		h.kill()
+		<-time.After(down)
+		if err := h.start(); err != nil {
+			f.t.Errorf("hub: %v\n%s", err, h.log())
+		}
+		return
+	case 1:
+		victim = (max(victim, 0) + 1) % 3
+	}
+	f.cluster.Kill(max(victim, 0))
+	<-time.After(down)
+	f.cluster.Restart(max(victim, 0))
+}
+
+// TestKill kills one process a round. AUTHHUB_KILL_ROUNDS says how many rounds; a hundred take four minutes.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes for half a minute")
+	}
+	rounds, err := strconv.Atoi(os.Getenv("AUTHHUB_KILL_ROUNDS"))
+	if err != nil {
+		rounds = 6
+	}
+	f := &fleet{t: t, cluster: enginetest.Start(t, 3)}
+	users := filepath.Join(t.TempDir(), "users.json")
+	var seeds []string
+	var known []*facts
+	for i := range 4 {
+		k := &facts{name: fmt.Sprint("client", i), password: rand.Text()}
+		known = append(known, k)
+		seeds = append(seeds, fmt.Sprintf(`{"username":%q,"password":%q}`, k.name, k.password))
+	}
+	if err := os.WriteFile(users, []byte("["+strings.Join(seeds, ",")+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for range 3 {
+		f.hubs = append(f.hubs, startHub(t, "-store", f.cluster.Address(), "-dir", dir, "-users", users))
+	}
+
+	done := make(chan struct{})
+	var clients sync.WaitGroup
+	for _, k := range known {
+		clients.Go(func() { f.load(k, done) })
+	}
+	for round := range rounds {
+		<-time.After(time.Second)
+		f.killOne(round, time.Second)
+	}
+	<-time.After(2 * time.Second)
+	close(done)
+	clients.Wait()
+
+	checked := 0
+	for _, k := range known {
+		f.check(k)
+		checked += k.checked
+	}
+	t.Logf("%d rounds, %d requests, longest time without an answer %v, %d facts checked, %d wrong",
+		rounds, f.asked.Load(), time.Duration(f.pause.Load()).Round(time.Millisecond), checked, f.wrong.Load())
+	if checked == 0 {
+		t.Error("nothing was acknowledged")
+	}
+}
