@@ -1,9 +1,14 @@
 package main
 
 import (
+	"authhub/internal/results"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,4 +66,83 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) || h.output.Path() != made {
 		t.Errorf("%s: %v; then %s", made, err, h.output.Path())
 	}
+}
+
+// FuzzServing: ranges, conditions and codings to the files, which must come out as the bytes asked for.
+func FuzzServing(f *testing.F) {
+	h, _ := newFuzzHub(f)
+	whole := string(h.get(listingPath + "/impact").want(200).body)
+	etag := h.get(listingPath + "/impact").header.Get("ETag")
+	for _, r := range []string{
+		"bytes=0-0", "bytes=-1", "bytes=5-", "bytes=0-,0-,0-", "bytes=9223372036854775807-", "bytes=-9223372036854775808", "bytes=1-0", "bytes= 1 - 2 ", "lines=1-2", "bytes=0-0,2-3",
+		"bytes=" + strings.Repeat("0-1,", 1_000),
+	} {
+		f.Add(r, etag, "", "gzip;q=0.5, *;q=x")
+		f.Add(r, `W/"x", *`, "Thu, 01 Jan 1970 00:00:00 GMT", "x-gzip")
+	}
+	f.Fuzz(func(t *testing.T, ranges, match, since, coding string) {
+		h.t = t
+		for i, endpoint := range []string{"/impact", "/barrier", "/alertesph"} {
+			for _, method := range []string{"GET", "HEAD"} {
+				r := httptest.NewRequest(method, listingPath+endpoint, nil)
+				for name, value := range map[string]string{"Range": ranges, "Accept-Encoding": coding,
+					[]string{"If-None-Match", "If-Match", "If-Range"}[i]: match, []string{"If-Modified-Since", "If-Unmodified-Since", "If-Range"}[i]: since} {
+					if value != "" {
+						r.Header.Set(name, value)
+					}
+				}
+				a := h.mustStand(t, r)
+				if method == "HEAD" && a.status < 400 && len(a.body) > 0 {
+					t.Errorf("HEAD has a body: %q", a.body)
+				}
+				if a.status == 200 && method == "GET" && i == 0 && a.header.Get("Content-Encoding") == "" && string(a.body) != whole {
+					t.Errorf("another file than asked for: %q", a.body)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkFiles(b *testing.B) {
+	h := newTestHub(b)
+	handler := benchEdge(h)
+	h.post("/api/run-ph-barrier-phase2", nil).want(http.StatusOK)
+	path := "/api/files/phase2/barrier"
+	etag := h.get(path).header.Get("ETag")
+	for name, r := range map[string]*benchRequest{
+		"listing": newBenchRequest(b, "GET", "/api/files/phase2"),
+		"plain":   newBenchRequest(b, "GET", path),
+		"gzip":    newBenchRequest(b, "GET", path, "Accept-Encoding", "gzip"),
+		"304":     newBenchRequest(b, "GET", path, "If-None-Match", etag),
+	} {
+		b.Run(name, func(b *testing.B) {
+			status := http.StatusOK
+			if name == "304" {
+				status = http.StatusNotModified
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.send(handler, status, "")
+			}
+		})
+	}
+}
+
+// growFile measures a GET of a file of n bytes.
+func growFile(b *testing.B, n int) {
+	h := newTestHub(b, "-dir", filepath.Join(b.TempDir(), "hub"))
+	if err := os.WriteFile(filepath.Join(h.output.Path(), results.Barrier.Name()), make([]byte, n), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	handler, r := benchEdge(h), newBenchRequest(b, "GET", "/api/files/phase2/barrier")
+	before := liveMB()
+	r.send(handler, http.StatusOK, "")
+	r.writer.body = nil // the benchmark keeps a buffer of its own
+	held := liveMB() - before
+	r.send(handler, http.StatusOK, "")
+	b.SetBytes(int64(n))
+	for b.Loop() {
+		r.send(handler, http.StatusOK, "")
+	}
+	b.ReportMetric(held, "MB")
 }

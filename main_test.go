@@ -4,19 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"authhub/internal/account"
 	"authhub/internal/edge"
+	"authhub/internal/flags"
 	"authhub/internal/passwd"
 )
 
@@ -273,4 +278,196 @@ func TestWhoeverOutlastsTheGraceIsCutOff(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the request was answered")
 	}
+}
+
+// eventually waits until cond holds, for half a minute at most.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	often := time.NewTicker(time.Millisecond)
+	defer often.Stop()
+	for !cond() {
+		select {
+		case <-often.C:
+		case <-late:
+			t.Fatalf("still not so that %s", what)
+		}
+	}
+}
+
+// quietLog is for tests in which the hub has reason to log errors.
+func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// mustList returns the names in a folder.
+func mustList(t testing.TB, path string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// FuzzHeaders: tokens, origins, hosts, preferences and paths.
+func FuzzHeaders(f *testing.F) {
+	h, demo := newFuzzHub(f)
+	for _, v := range []string{"Bearer " + demo.access, "bearer  " + demo.refresh, "Bearer", "Bearer ", "Basic eDp5", "Bearer a.b.c", "Bearer " + strings.Repeat(".", 9_000), "respond-async;x, wait=1"} {
+		f.Add(v, "http://localhost:1", "/api/authentication/me")
+		f.Add(v, "null", "/api/../etc/passwd")
+		f.Add(v, "http://[::1%25x]:1", "//api")
+	}
+	f.Fuzz(func(t *testing.T, value, origin, path string) {
+		h.t = t
+		for _, method := range []string{"GET", "POST", "OPTIONS", "DELETE", "CONNECT"} {
+			r := httptest.NewRequest(method, "/", nil)
+			for _, name := range []string{"Authorization", "Prefer", "Access-Control-Request-Headers"} {
+				r.Header.Set(name, value)
+			}
+			r.Header.Set("Origin", origin)
+			r.URL = &url.URL{Path: path}
+			a := h.mustStand(t, r)
+			if allowed := a.header.Get("Access-Control-Allow-Origin"); allowed != "" && !strings.Contains(strings.ToLower(allowed), "localhost") && !strings.Contains(allowed, "127.") && !strings.Contains(allowed, "::") {
+				t.Errorf("origin %q may read", allowed)
+			}
+			h.clear(t)
+		}
+	})
+}
+
+// newFuzzHub returns a hub with results to ask for, and a token pair.
+func newFuzzHub(f *testing.F) (*testHub, pair) {
+	h := newTestHub(f)
+	h.runOn(fourReadings).want(200)
+	return h, h.login("demo")
+}
+
+// mustStand sends a request made by hand and fails the test if it is the hub that failed.
+func (h *testHub) mustStand(t *testing.T, r *http.Request) *answer {
+	t.Helper()
+	r.Host, r.RemoteAddr = "hub.test", h.remote
+	w := httptest.NewRecorder()
+	h.handler.ServeHTTP(w, r)
+	if w.Code >= 500 || w.Code < 200 {
+		t.Errorf("%s %s %v: %d %s", r.Method, r.URL, r.Header, w.Code, w.Body)
+	}
+	ofServeContent := w.Code == http.StatusPreconditionFailed || w.Code == http.StatusRequestedRangeNotSatisfiable
+	if w.Code >= 400 && !ofServeContent && w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%s %s: %d in the shape %s", r.Method, r.URL, w.Code, w.Header())
+	}
+	return &answer{t, w.Code, w.Header(), w.Body.Bytes()}
+}
+
+// clear keeps a long fuzzing run from meeting the limits that other tests are about.
+func (h *testHub) clear(t *testing.T) {
+	h.throttle = passwd.NewThrottle()
+	if h.embedded().LiveRecords() > 1_000 {
+		var err error
+		if h.store, err = account.NewMemory(mustSeeds(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustSeeds(t testing.TB) []*account.User {
+	t.Helper()
+	seeds, err := (&program{settings: settings{Options: new(flags.Options)}}).readUsers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seeds
+}
+
+// member returns a member of a session body without the cost of parsing it.
+func member(body []byte, name string) string {
+	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(value)
+}
+
+// benchEdge is the front door of h without what holds the answers of other tests against openapi.json.
+func benchEdge(h *testHub) http.Handler {
+	return edge.New(edge.Config{Next: h.Hub, Loopback: true, BaseHost: "hub.test"})
+}
+
+// benchRequest is a request that is sent again and again.
+type benchRequest struct {
+	b       *testing.B
+	request *http.Request
+	writer  benchWriter
+}
+
+func newBenchRequest(b *testing.B, method, path string, header ...string) *benchRequest {
+	r, err := http.NewRequest(method, "http://127.0.0.1:8080"+path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.RemoteAddr = "127.0.0.1:40000"
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return &benchRequest{b: b, request: r}
+}
+
+// send returns the body of the answer, which is valid until the next send.
+func (r *benchRequest) send(h http.Handler, status int, body string) []byte {
+	r.request.Body, r.request.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	r.writer = benchWriter{header: make(http.Header), body: r.writer.body[:0]}
+	h.ServeHTTP(&r.writer, r.request)
+	if r.writer.status != status {
+		r.b.Fatalf("%d %s", r.writer.status, r.writer.body)
+	}
+	return r.writer.body
+}
+
+// benchWriter keeps the body in a buffer that is used again.
+type benchWriter struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (w *benchWriter) Header() http.Header { return w.header }
+
+func (w *benchWriter) WriteHeader(status int) { w.status = status }
+
+func (w *benchWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.body = append(w.body, p...)
+	return len(p), nil
+}
+
+// growNamespaces measures GET me in any of n namespaces, in each of which somebody has logged in.
+func growNamespaces(b *testing.B, n int) {
+	before := liveMB()
+	h := newTestLab(b)
+	handler := h.handler
+	login := newBenchRequest(b, "POST", "/", "Content-Type", "application/json")
+	requests := make([]*benchRequest, n)
+	for i := range requests {
+		base := fmt.Sprintf("/ns/n%d/api/authentication/", i)
+		login.request.URL.Path = base + "login"
+		answer := login.send(handler, http.StatusOK, `{"username":"demo","password":"demo-password"}`)
+		requests[i] = newBenchRequest(b, "GET", base+"me", bearerOf(member(answer, "access_token"))...)
+	}
+	held := liveMB() - before
+	for b.Loop() {
+		requests[rand.IntN(n)].send(handler, http.StatusOK, "")
+	}
+	b.ReportMetric(held, "MB")
+}
+
+func liveMB() float64 { return float64(heapInUse()) / 1e6 }
+
+// heapInUse returns the bytes of what is reachable. It counts the whole process, so it is no test for parallel company.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

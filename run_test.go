@@ -1,12 +1,28 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"authhub/internal/passwd"
 	"authhub/internal/phase2"
+	"authhub/internal/results"
 	"authhub/internal/runs"
 )
 
@@ -60,4 +76,293 @@ func holdRuns(h *testHub) *heldRun {
 func (r *heldRun) release() {
 	close(r.gate)
 	<-r.Done()
+}
+
+// TestSteadyClients: who reads or writes slowly but steadily is served, however long it takes.
+func TestSteadyClients(t *testing.T) {
+	t.Parallel()
+	patience := timeouts{header: time.Second, idle: time.Second, read: 700 * time.Millisecond, write: 700 * time.Millisecond, upload: time.Minute}
+	s := serveHub(t, patience)
+	const size = 24 << 20
+	s.largeResult(t, size)
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+
+	reader := s.dial(t)
+	reader.SetReadBuffer(64 << 10)
+	fmt.Fprintf(reader, "GET /api/files/phase2/barrier HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", s.addr)
+	start, n, part := time.Now(), 0, make([]byte, 512<<10)
+	for {
+		got, err := io.ReadFull(reader, part)
+		if n += got; err != nil {
+			break
+		}
+		<-tick.C
+	}
+	if took := time.Since(start); n < size || took < patience.write {
+		t.Errorf("%d of %d bytes after %v", n, size, took)
+	}
+
+	writer := s.dial(t)
+	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
+	for start = time.Now(); time.Since(start) < 2*patience.read; <-tick.C {
+	} // not a byte yet: too slow
+	io.WriteString(writer, fourReadings)
+	if got := statuses(writer, 1); !slices.Equal(got, []int{400}) {
+		t.Errorf("an upload that pauses for too long: %v", got)
+	}
+	start, writer = time.Now(), s.dial(t)
+	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
+	for b := range strings.SplitSeq(fourReadings, "") {
+		io.WriteString(writer, b)
+		if b == "0" {
+			<-tick.C
+		}
+	}
+	if got := statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.read {
+		t.Errorf("an upload in drips, %v: %v", time.Since(start), got)
+	}
+}
+
+// TestPatienceOfARun: a run that takes longer than an answer may take to go out is still answered.
+func TestPatienceOfARun(t *testing.T) {
+	t.Parallel()
+	s := serveHub(t, shortPatience)
+	s.mustBeWell(t)
+	for _, body := range []string{"Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"} {
+		c := s.dial(t)
+		s.slow.Store(true)
+		fmt.Fprintf(c, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\n%s", s.addr, body)
+		begun := time.Now()
+		got := statuses(c, 1)
+		s.slow.Store(false)
+		if took := time.Since(begun); !slices.Equal(got, []int{200}) || took < 3*shortPatience.write {
+			t.Errorf("%q: %v after %v", body, got, took)
+		}
+	}
+}
+
+// served is the hub on a socket of its own, in this process.
+type served struct {
+	addr string
+	dir  string
+	log  *lockedBuffer // stderr
+	slow atomic.Bool   // whoever asks for the time waits for three times shortPatience
+}
+
+// lockedBuffer is a buffer that one may write to while another reads.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// serveHub runs a hub with this patience until the test ends.
+func serveHub(t *testing.T, patience timeouts, args ...string) *served {
+	t.Helper()
+	s := &served{dir: t.TempDir(), log: new(lockedBuffer)}
+	o, err := newProgram(append([]string{"-addr", "127.0.0.1:0", "-dir", s.dir, "-log", "json"}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.timeouts, o.rounds = patience, passwd.EphemeralRounds
+	o.now = func() time.Time {
+		if s.slow.Load() {
+			<-time.After(3 * shortPatience.write)
+		}
+		return time.Now()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	line, stdout := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := serve(ctx, o, strings.NewReader(""), stdout, s.log)
+		stdout.CloseWithError(err)
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(s.log.String(), `"msg":"panic"`) {
+			t.Errorf("a panic: %s", s.log)
+		}
+	})
+	base, err := bufio.NewReader(line).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = strings.TrimPrefix(strings.TrimSpace(base), "http://")
+	return s
+}
+
+var shortPatience = timeouts{header: 150 * time.Millisecond, idle: 300 * time.Millisecond, read: 300 * time.Millisecond, write: 300 * time.Millisecond, upload: time.Second}
+
+func (s *served) dial(t testing.TB) *net.TCPConn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c.(*net.TCPConn)
+}
+
+// statuses reads answers until the connection ends or n have come.
+func statuses(c net.Conn, n int) (got []int) {
+	r := bufio.NewReader(c)
+	for len(got) < n {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return got
+		}
+		if resp.StatusCode == 100 {
+			got = append(got, 100)
+			continue
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		got = append(got, resp.StatusCode)
+	}
+	return got
+}
+
+// mustBeWell asks as another client would.
+func (s *served) mustBeWell(t testing.TB) {
+	t.Helper()
+	c := s.dial(t)
+	defer c.Close()
+	start := time.Now()
+	fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", s.addr)
+	if got := statuses(c, 1); !slices.Equal(got, []int{200}) {
+		t.Fatalf("the hub is not well: %v", got)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("another client waited %v", took)
+	}
+}
+
+// largeResult puts a file of n bytes in the place of a result.
+func (s *served) largeResult(t *testing.T, n int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, "phase2", results.Barrier.Name()), bytes.Repeat([]byte("x"), n), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSlowClients: each kind of slowness ends with its time-out, holds nobody up and leaves nothing behind. Not
+// parallel: it counts the goroutines and descriptors of the process.
+func TestSlowClients(t *testing.T) {
+	s := serveHub(t, shortPatience)
+	s.largeResult(t, 24<<20)
+	s.mustBeWell(t)
+	before := takeCensus(t)
+	const each = 40
+	for _, row := range []struct{ name, send string }{
+		{"says nothing", ""},
+		{"slow header", "GET /healthz HTTP/1.1\r\nHost: " + s.addr + "\r\nX-"},
+		{"slow body", "POST /api/authentication/login HTTP/1.1\r\nHost: " + s.addr + "\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"},
+		{"slow chunks", "POST /api/authentication/login HTTP/1.1\r\nHost: " + s.addr + "\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"},
+		{"slow upload", "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: " + s.addr + "\r\nContent-Type: text/csv\r\nContent-Length: 100\r\n\r\ntime,"},
+		{"announced body that never comes", "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: " + s.addr + "\r\nContent-Length: 100\r\n\r\n"},
+		{"idle after an answer", "GET /healthz HTTP/1.1\r\nHost: " + s.addr + "\r\n\r\n"},
+		{"does not read", "GET /api/files/phase2/barrier HTTP/1.1\r\nHost: " + s.addr + "\r\n\r\n"},
+	} {
+		var conns []*net.TCPConn
+		for range each {
+			c := s.dial(t)
+			c.SetReadBuffer(16 << 10)
+			io.WriteString(c, row.send)
+			conns = append(conns, c)
+		}
+		s.mustBeWell(t)
+		eventually(t, "the hub has let go of clients of the kind: "+row.name, func() bool {
+			return takeCensus(t).goroutines <= before.goroutines
+		})
+		for _, c := range conns {
+			c.Close()
+		}
+		before.mustReturnTo(t)
+	}
+	if names := mustList(t, filepath.Join(s.dir, "phase2")); len(names) != 1 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// census is what a hub holds in this process.
+type census struct{ goroutines, descriptors int }
+
+func takeCensus(t testing.TB) census {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // there is no such folder but on Linux
+		t.Fatal(err)
+	}
+	return census{runtime.NumGoroutine(), len(fds)}
+}
+
+// mustReturnTo waits until what before counted is all that is held.
+func (before census) mustReturnTo(t testing.TB) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("goroutines and descriptors are back at %+v", before), func() bool {
+		now := takeCensus(t)
+		return now.goroutines <= before.goroutines && now.descriptors <= before.descriptors
+	})
+}
+
+// FuzzQueries: parameters of runs and of logout.
+func FuzzQueries(f *testing.F) {
+	h, _ := newFuzzHub(f)
+	for _, q := range []string{
+		"low=6.5&high=8.5&interval=1h&max_gap=1h", "low=-1e9&high=1e999999999", "low=NaN&high=+Inf", "interval=2562047h47m16.854775807s", "max_gap=2562047h47m16s",
+		"max_gap=1ns", "interval=1ns", "interval=-1h", "low=%zz", "low=7;high=8", "low=7&low=8", "all=true", "all=%00", "all=2", strings.Repeat("a&", 5_000), "low=" + strings.Repeat("0", 5_000),
+		"low=0.0005&high=13.9994", "low=1e-999999999999", "interval=1e3h", "interval=1h0m0.0000001s",
+	} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		h.t = t
+		for _, target := range []string{runPath, logoutPath} {
+			r := httptest.NewRequest("POST", target, strings.NewReader(fourReadings))
+			r.Header.Set("Content-Type", "text/csv")
+			if target == logoutPath {
+				r.Header.Set("Authorization", "Bearer "+h.login("demo").access)
+			}
+			r.URL.RawQuery = query
+			h.mustStand(t, r)
+			h.clear(t)
+		}
+	})
+}
+
+// FuzzUploads: whatever is sent as readings, the run succeeds or says what is wrong, and leaves nothing behind.
+func FuzzUploads(f *testing.F) {
+	h, _ := newFuzzHub(f)
+	for _, csv := range []string{fourReadings, "", phase2.Header, phase2.Header + "\n", "\ufeff" + phase2.Header + "\r\n2025-01-01T00:00:00Z,a,7\r", phase2.Header + "\n0000-01-01T00:00:00Z,a,7\n9999-12-31T23:59:59Z,a,13.999\n",
+		phase2.Header + "\n2025-01-01T00:00:00.999999999999+23:59,\"a\"\"\n\",1e1\n", phase2.Header + "\n\"", "time;station;ph\n1;2;3\n"} {
+		f.Add(csv, "low=6.5&high=8.5&interval=1m&max_gap=1s")
+		f.Add(csv, "interval=24h")
+	}
+	f.Fuzz(func(t *testing.T, csv, query string) {
+		h.t = t
+		r := httptest.NewRequest("POST", runPath, strings.NewReader(csv))
+		r.Header.Set("Content-Type", "text/csv; charset=UTF-8")
+		r.URL.RawQuery = query
+		h.mustStand(t, r)
+		if names := mustList(t, h.output.Path()); len(names) != results.Count {
+			t.Errorf("left behind: %v", names)
+		}
+	})
 }
