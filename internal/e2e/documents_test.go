@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -67,6 +68,35 @@ func freePort(t *testing.T) string {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
+}
+
+// TestDocumentsNameTestsThatExist: SECURITY.md and the pages name a test behind each promise.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(readFile(t, path), -1) {
+				tests[m[1]] = true
+			}
+		}
+		return err
+	})
+	pages, err2 := filepath.Glob(root + "/docs/*.md")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, page := range append(pages, root+"/SECURITY.md", root+"/README.md", root+"/CONTRIBUTING.md", root+"/BENCHMARKS.md") {
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(readFile(t, page), -1) {
+			if named++; !tests[m[1]] {
+				t.Errorf("%s names %s, which is no test", filepath.Base(page), m[1])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("found %d names of tests", named)
+	}
 }
 
 // block is what a page has a reader type into the shell, and the output that it shows for it; or the text of a file.
