@@ -452,13 +452,16 @@ func openLab(ctx context.Context, h *Hub) *lab.Lab {
 		RenewDeadline: h.renewWriteDeadline,
 		RefreshToken:  refreshTokenOf,
 		NewID:         h.newID,
-		Names:         make(map[string]string),
-		Access:        h.settings.AccessTTL,
-		Refresh:       h.settings.RefreshTTL,
-		Dialect:       h.settings.Dialect,
-		Key:           h.settings.LabKey,
-		Secret:        h.secret,
-		Log:           h.log,
+		Hash: func(ctx context.Context, password string) (passwd.Credential, error) {
+			return h.hasher.Hash(ctx, h.rand, password)
+		},
+		Names:   make(map[string]string),
+		Access:  h.settings.AccessTTL,
+		Refresh: h.settings.RefreshTTL,
+		Dialect: h.settings.Dialect,
+		Key:     h.settings.LabKey,
+		Secret:  h.secret,
+		Log:     h.log,
 	}
 	for _, o := range h.operations.Operations {
 		host.Names[o.Path] = o.Name
@@ -510,7 +513,7 @@ func (h *Hub) baseOf(r *http.Request) string {
 	if err != nil {
 		return h.base
 	}
-	byHost := h.namespace != "" && strings.EqualFold(namespaceOfHost(r.Host), h.namespace)
+	byHost := h.namespace != "" && strings.EqualFold(lab.NamespaceOfHost(r.Host), h.namespace)
 	if byHost || !h.settings.namedBase {
 		base.Host = r.Host
 	}
@@ -518,16 +521,6 @@ func (h *Hub) baseOf(r *http.Request) string {
 		base.Path = strings.TrimSuffix(base.Path, "/ns/"+h.namespace)
 	}
 	return base.String()
-}
-
-// namespaceOfHost returns NAME of NAME.localhost:PORT; "" for any other host.
-func namespaceOfHost(host string) string {
-	name, _, _ := strings.Cut(host, ":")
-	name, ok := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".localhost")
-	if !ok || strings.Contains(name, ".") {
-		return ""
-	}
-	return name
 }
 
 // printDialect writes the description of a built-in dialect, to be copied and changed.

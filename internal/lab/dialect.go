@@ -3,12 +3,10 @@
 package lab
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"authhub/internal/account"
 	"authhub/internal/dialect"
@@ -74,21 +72,10 @@ func (b *bench) deleteDialect(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lifetimes returns those of the tokens of new sessions: what the dialect in force comes with, or else what the operator
-// has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
-func (b *bench) lifetimes() (access, refresh time.Duration) {
-	access, refresh = b.lab.Access, b.lab.Refresh
-	if d := b.dialect.Load(); d != nil && d != b.lab.Dialect {
-		ofAccess, ofRefresh := d.Lifetimes()
-		access, refresh = cmp.Or(ofAccess, access), cmp.Or(ofRefresh, refresh)
-	}
-	return access, refresh
-}
-
-// usesCookies reports whether the hub that r asks for speaks a dialect with cookies. It makes no namespace.
+// UsesCookies reports whether the hub that r asks for speaks a dialect with cookies. It makes no namespace.
 func (l *Lab) UsesCookies(r *http.Request) bool {
 	d := l.Dialect
-	name, _, err := splitNamespace(r)
+	name, _, err := l.split(r)
 	if err != nil {
 		return false
 	}

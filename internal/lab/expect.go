@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"authhub/internal/reply"
@@ -109,29 +111,78 @@ type outcome struct {
 	nearest  []miss // unless it held
 }
 
+// watch is an expectation that waits. It looks at each request that changes, and never again at the whole record: those
+// who wait cost other requests next to nothing.
+type watch struct {
+	*expectation
+	met     map[*seenRequest]struct{} // the requests that meet the filter
+	settled chan struct{}             // closed when it is certain whether the expectation holds
+	certain bool
+}
+
+// look takes notice of a request that is new or has changed.
+func (w *watch) look(r *seenRequest) {
+	if w.meets(r) {
+		w.met[r] = struct{}{}
+	} else {
+		delete(w.met, r)
+	}
+	if n := len(w.met); !w.certain && (n > w.most || n >= w.least && w.most == noLimit) {
+		w.certain = true
+		close(w.settled)
+	}
+}
+
 // await returns as soon as it is certain whether e holds, at the latest when ctx ends. When the hub ends
 // it returns why, runs.ErrBusy or the 404 of a deleted namespace.
 func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, error) {
 	for {
-		o, changed := l.check(e, ctx.Err() != nil)
-		if o != nil {
-			return o, nil
-		}
+		w := l.watch(e)
 		select {
-		case <-changed:
+		case <-w.settled:
 		case <-ctx.Done():
 		case <-hub.Done():
+			l.unwatch(w)
 			var gone *reply.Error
 			if errors.As(context.Cause(hub), &gone) {
 				return nil, gone
 			}
 			return nil, runs.ErrBusy // the process is stopping, by a signal of which Go 1.26 makes the cause
 		}
+		l.unwatch(w)
+		if o := l.check(e, ctx.Err() != nil); o != nil {
+			return o, nil
+		} // else the record has been cleared in between
 	}
 }
 
-// check returns the outcome or, if that is not certain yet and this is not the last look, what is closed at the next change.
-func (l *requestLog) check(e *expectation, last bool) (*outcome, <-chan struct{}) {
+// watch begins to watch for e.
+func (l *requestLog) watch(e *expectation) *watch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &watch{expectation: e, met: make(map[*seenRequest]struct{}), settled: make(chan struct{})}
+	for _, r := range l.ring {
+		w.look(r)
+	}
+	if e.least == 0 && e.most == noLimit && !w.certain { // nothing is enough
+		w.certain = true
+		close(w.settled)
+	}
+	if l.watches == nil {
+		l.watches = make(map[*watch]struct{})
+	}
+	l.watches[w] = struct{}{}
+	return w
+}
+
+func (l *requestLog) unwatch(w *watch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.watches, w)
+}
+
+// check returns the outcome, or nil if that is not certain yet and this is not the last look.
+func (l *requestLog) check(e *expectation, last bool) *outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.allLocked()
@@ -143,14 +194,14 @@ func (l *requestLog) check(e *expectation, last bool) (*outcome, <-chan struct{}
 	case last || found >= e.least && e.most == noLimit:
 		o.held = true
 	default:
-		return nil, l.changedLocked()
+		return nil
 	}
-	return o, nil
+	return o
 }
 
 // writeUnmet answers 409 with what was expected and what there is instead.
 func (e *expectation) writeUnmet(w http.ResponseWriter, o *outcome) error {
-	unmet := reply.Fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %d.", e.spell(), len(o.requests)))
+	unmet := reply.Fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %s.", e.spell(), spellFound(o.requests)))
 	body, err := json.Marshal(struct {
 		*reply.Error
 		Expected *expectation  `json:"expected"`
@@ -166,15 +217,62 @@ func (e *expectation) writeUnmet(w http.ResponseWriter, o *outcome) error {
 	return nil
 }
 
-// spell says the count for people.
+// spell says for people what is expected: "exactly 1 refresh within 200ms".
 func (e *expectation) spell() string {
+	n, word := e.most, "at most"
 	switch {
 	case e.least == e.most:
-		return fmt.Sprintf("exactly %d within %s", e.least, e.Within)
+		word = "exactly"
 	case e.most == noLimit:
-		return fmt.Sprintf("at least %d within %s", e.least, e.Within)
+		n, word = e.least, "at least"
 	}
-	return fmt.Sprintf("at most %d within %s", e.most, e.Within)
+	return fmt.Sprintf("%s %d %s within %s", word, n, e.spellFilter(n), e.Within)
+}
+
+// spellFilter says for people which requests: "refresh with status 401 of demo".
+func (f *filter) spellFilter(n int) string {
+	what := f.Operation
+	switch {
+	case what == "" && n == 1:
+		what = "request"
+	case what == "":
+		what = "requests"
+	}
+	if f.Status != 0 {
+		what += fmt.Sprintf(" with status %d", f.Status)
+	}
+	if f.User != "" {
+		what += " of " + f.User
+	}
+	if f.Session != "" {
+		what += " in session " + f.Session
+	}
+	if f.After != 0 {
+		what += fmt.Sprintf(" after request %d", f.After)
+	}
+	return what
+}
+
+// spellFound says for people how many requests there are, and which: "5 (requests 7 to 11)".
+func spellFound(requests []requestView) string {
+	n := len(requests)
+	switch {
+	case n == 0:
+		return "0"
+	case n == 1:
+		return fmt.Sprintf("1 (request %d)", requests[0].Seq)
+	case requests[n-1].Seq-requests[0].Seq == n-1:
+		return fmt.Sprintf("%d (requests %d to %d)", n, requests[0].Seq, requests[n-1].Seq)
+	}
+	seqs := make([]string, 0, maxNearest)
+	for _, r := range requests[max(0, n-maxNearest):] {
+		seqs = append(seqs, strconv.Itoa(r.Seq))
+	}
+	first := ""
+	if n > maxNearest {
+		first = "…, "
+	}
+	return fmt.Sprintf("%d (requests %s%s and %s)", n, first, strings.Join(seqs[:len(seqs)-1], ", "), seqs[len(seqs)-1])
 }
 
 // nearest returns the latest of the requests that miss the fewest members of the filter. One of another operation

@@ -23,6 +23,7 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/jwt"
+	"authhub/internal/passwd"
 	"authhub/internal/reply"
 	"authhub/internal/results"
 	"authhub/internal/route"
@@ -58,6 +59,7 @@ type Host struct {
 	RenewDeadline func(w http.ResponseWriter) // gives an answer the whole time for writing, after a wait
 	RefreshToken  func(w http.ResponseWriter, r *http.Request) (string, error)
 	NewID         func() string
+	Hash          func(ctx context.Context, password string) (passwd.Credential, error)
 	Names         map[string]string // of the hub's operations, by path
 	Access        time.Duration     // the operator's lifetimes
 	Refresh       time.Duration
@@ -72,6 +74,7 @@ type Lab struct {
 	Host
 	ctx      context.Context // ends when the process stops; then nothing waits any longer
 	seeds    []*account.User
+	baseName string       // NAME of NAME.localhost, if the root hub is called so
 	identity maphash.Seed // of the digests that tell whether two requests are the same
 	root     *bench
 
@@ -89,9 +92,14 @@ type bench struct {
 	clock    *labClock
 	policy   atomic.Pointer[account.ReusePolicy]
 	dialect  atomic.Pointer[dialect.Dialect]
+	ordered  atomic.Pointer[lifetimes]
 	faults   faultQueue
 	requests requestLog
 	changing sync.Mutex // held by reset and snapshot, so that each is whole
+
+	created time.Time
+	latest  atomic.Pointer[time.Time] // arrival of the latest request; nil before the first
+	judged  atomic.Pointer[judged]
 
 	arrivals sync.Mutex // held while a request arrives, and while the state is replaced, so that it meets the one or the other
 	underWay map[*seenRequest]context.CancelCauseFunc
@@ -101,6 +109,9 @@ type bench struct {
 // nothing waits any longer.
 func New(ctx context.Context, host Host, root Parts) *Lab {
 	l := &Lab{Host: host, ctx: ctx, seeds: root.Store.Seeds(), identity: maphash.MakeSeed(), spaces: make(map[string]*bench)}
+	if base, err := url.Parse(root.Base); err == nil {
+		l.baseName = NamespaceOfHost(base.Host)
+	}
 	l.root = l.newBench(root)
 	return l
 }
@@ -114,6 +125,8 @@ func (l *Lab) newBench(parts Parts) *bench {
 	b.ctx, b.gone = context.WithCancelCause(l.ctx)
 	b.policy.Store(new(account.ReusePolicy))
 	b.dialect.Store(l.Dialect)
+	b.ordered.Store(new(lifetimes))
+	b.created = b.clock.real()
 	parts.Now = b.clock.now
 	parts.Policy = func() account.ReusePolicy { return *b.policy.Load() }
 	parts.Dialect, parts.Lifetimes = b.dialect.Load, b.lifetimes
@@ -168,9 +181,15 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (l *Lab) serve(w http.ResponseWriter, r *http.Request) error {
-	name, inner, err := splitNamespace(r)
+	name, inner, err := l.split(r)
 	if err != nil {
 		return err
+	}
+	if name != "" {
+		reply.Note(w, "ns", name)
+	}
+	if name == "" && inner.URL.Path == "/ns" {
+		return l.serveNamespaces(w, r)
 	}
 	ofSpace := name != "" && (inner.URL.Path == "" || inner.URL.Path == "/" && r.Method == http.MethodDelete)
 	if ofSpace && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -205,6 +224,25 @@ func redirectToPage(w http.ResponseWriter, r *http.Request, name string) error {
 	w.Header().Set("Location", (&url.URL{Path: name + "/", RawQuery: r.URL.RawQuery}).String())
 	w.WriteHeader(http.StatusPermanentRedirect)
 	return nil
+}
+
+// split returns the namespace of r, by the host or by the path, and the request as the namespace's hub is to see it.
+// Errors: as splitNamespace.
+func (l *Lab) split(r *http.Request) (string, *http.Request, error) {
+	if name := NamespaceOfHost(r.Host); name != "" && name != l.baseName && isNamespace(name) {
+		return name, r, nil
+	}
+	return splitNamespace(r)
+}
+
+// NamespaceOfHost returns NAME of NAME.localhost:PORT; "" for any other host (RFC 6761 section 6.3).
+func NamespaceOfHost(host string) string {
+	name, _, _ := strings.Cut(host, ":")
+	name, ok := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".localhost")
+	if !ok || strings.Contains(name, ".") {
+		return ""
+	}
+	return name
 }
 
 // splitNamespace returns the namespace of r, "" for none, and the request as the namespace's hub is to see it: of
@@ -336,7 +374,14 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	add("GET", "/lab/dialect", "the description of the API that the hub speaks besides its own", (*bench).showDialect)
 	add("PUT", "/lab/dialect", "have the hub speak another API besides its own", (*bench).setDialect)
 	add("DELETE", "/lab/dialect", "have the hub speak its own API alone", (*bench).deleteDialect)
-	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow", (*bench).setPolicy)
+	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow; or no rotation", (*bench).setPolicy)
+	add("PUT", "/lab/lifetimes", "how long the tokens of new sessions live", (*bench).setLifetimes)
+
+	// users.go
+	add("GET", "/lab/users", "all users", (*bench).listUsers)
+	add("GET", "/lab/users/{username}", "one user", (*bench).showUser)
+	add("PUT", "/lab/users/{username}", "make or change a user", (*bench).putUser)
+	add("DELETE", "/lab/users/{username}", "delete a user and its sessions", (*bench).deleteUser)
 
 	// snapshot.go
 	add("GET", "/lab/snapshot", "the whole state", (*bench).takeSnapshot)
@@ -384,6 +429,7 @@ func (l *Lab) Operations(namespace string) []route.Operation {
 	operations := []route.Operation{{Method: "DELETE", Purpose: "end this namespace"}}
 	if namespace == "" {
 		operations[0] = route.Operation{Method: "DELETE", Path: "/ns/{name}", Purpose: "end a namespace"}
+		operations = append(operations, route.Operation{Method: "GET", Path: "/ns", Purpose: "the namespaces, the latest request first"})
 	}
 	operations = append(operations, labTable().Operations...)
 	for i := range operations {

@@ -22,8 +22,9 @@ const maxRequests = 10_000
 // seenRequest is one request. Its fields are written under requestLog.mu once it is in the record.
 type seenRequest struct {
 	judge.Exchange
-	fault string // id
-	took  time.Duration
+	fault   string // id
+	took    time.Duration
+	dropped bool // from the record: it is cleared, or has been overwritten
 }
 
 // seenToken is what the record says of a token.
@@ -100,6 +101,8 @@ type requestLog struct {
 	overwritten int
 	epochs      []judge.Mark  // that are over
 	changed     chan struct{} // closed at the next change; nil while nobody waits
+	version     int           // counts changes
+	watches     map[*watch]struct{}
 }
 
 // begin notes an arrival.
@@ -112,11 +115,12 @@ func (l *requestLog) begin(r *seenRequest) {
 	if len(l.ring) < maxRequests {
 		l.ring = append(l.ring, r)
 	} else {
+		l.dropLocked(l.ring[l.oldest])
 		l.ring[l.oldest] = r
 		l.oldest = (l.oldest + 1) % maxRequests
 		l.overwritten++
 	}
-	l.announceLocked()
+	l.noteLocked(r)
 }
 
 // end completes r with what complete writes to it.
@@ -126,7 +130,7 @@ func (l *requestLog) end(r *seenRequest, complete func()) {
 	complete()
 	l.tick++
 	r.End.Order = l.tick
-	l.announceLocked()
+	l.noteLocked(r)
 }
 
 // startEpoch notes that the policy changes, or the clock other than forwards: the report compares nothing across it.
@@ -134,6 +138,7 @@ func (l *requestLog) startEpoch(hub time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epochs = append(l.epochs, judge.Mark{Hub: hub, Machine: time.Now()})
+	l.version++
 }
 
 // changedLocked returns what is closed at the next change.
@@ -144,7 +149,33 @@ func (l *requestLog) changedLocked() <-chan struct{} {
 	return l.changed
 }
 
+// currentVersion returns a number that is another one after each change.
+func (l *requestLog) currentVersion() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.version
+}
+
+// noteLocked tells of a change of r those who wait for it.
+func (l *requestLog) noteLocked(r *seenRequest) {
+	if !r.dropped {
+		for w := range l.watches {
+			w.look(r)
+		}
+	}
+	l.announceLocked()
+}
+
+// dropLocked tells those who wait that r is not in the record any more.
+func (l *requestLog) dropLocked(r *seenRequest) {
+	r.dropped = true
+	for w := range l.watches {
+		delete(w.met, r)
+	}
+}
+
 func (l *requestLog) announceLocked() {
+	l.version++
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
@@ -155,6 +186,9 @@ func (l *requestLog) announceLocked() {
 func (l *requestLog) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, r := range l.ring {
+		l.dropLocked(r)
+	}
 	l.ring, l.oldest, l.overwritten = nil, 0, 0
 	l.announceLocked()
 }
@@ -218,11 +252,17 @@ func (f *filter) differs(r *seenRequest) []string {
 	return names
 }
 
+// meets reports whether r meets f.
+func (f *filter) meets(r *seenRequest) bool {
+	return (f.Operation == "" || f.Operation == r.Operation) && (f.Status == 0 || f.Status == r.Status) && r.Seq > f.After &&
+		(f.Session == "" || f.Session == r.Session) && (f.User == "" || account.Fold(f.User) == account.Fold(r.User))
+}
+
 // matches returns the requests that meet f.
 func (f *filter) matches(all []*seenRequest) []requestView {
 	views := []requestView{}
 	for _, r := range all {
-		if len(f.differs(r)) == 0 {
+		if f.meets(r) {
 			views = append(views, r.view())
 		}
 	}

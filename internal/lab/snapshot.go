@@ -31,26 +31,28 @@ const (
 
 // state is what reset and snapshots put in the place of what there is. The zero value is the seeds alone.
 type state struct {
-	clock    clockSetting
-	policy   account.ReusePolicy
-	dialect  *dialect.Dialect // nil: none
-	faults   []*fault
-	users    []account.UserRecord
-	sessions []account.Session
-	modified time.Time
-	files    *[results.Count][]byte // nil: none is available
+	clock     clockSetting
+	policy    account.ReusePolicy
+	lifetimes lifetimes
+	dialect   *dialect.Dialect // nil: none
+	faults    []*fault
+	users     []account.UserRecord
+	sessions  []account.Session
+	modified  time.Time
+	files     *[results.Count][]byte // nil: none is available
 }
 
 // snapshot is the form of a state in JSON.
 type snapshot struct {
-	Version  int                  `json:"version"`
-	Time     snapshotTime         `json:"time"`
-	Policy   policyView           `json:"policy"`
-	Dialect  json.RawMessage      `json:"dialect,omitempty"` // a description
-	Faults   []json.RawMessage    `json:"faults"`            // those not spent, as if ordered anew
-	Users    []account.UserRecord `json:"users"`
-	Sessions []account.Session    `json:"sessions"`
-	Files    *snapshotFiles       `json:"files"`
+	Version   int                  `json:"version"`
+	Time      snapshotTime         `json:"time"`
+	Policy    policyView           `json:"policy"`
+	Lifetimes *lifetimesView       `json:"lifetimes,omitempty"` // that a test has set
+	Dialect   json.RawMessage      `json:"dialect,omitempty"`   // a description
+	Faults    []json.RawMessage    `json:"faults"`              // those not spent, as if ordered anew
+	Users     []account.UserRecord `json:"users"`
+	Sessions  []account.Session    `json:"sessions"`
+	Files     *snapshotFiles       `json:"files"`
 }
 
 // snapshotTime is either of its members.
@@ -76,6 +78,9 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 		s.Time.FrozenAt = &setting.at
 	} else {
 		s.Time.OffsetMS = setting.offset.Milliseconds()
+	}
+	if set := *b.ordered.Load(); set != (lifetimes{}) {
+		s.Lifetimes = viewSet(set)
 	}
 	if d := b.dialect.Load(); d != nil {
 		s.Dialect = d.Description()
@@ -184,8 +189,16 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	if s.Policy.Grace != "" {
 		policy.Members["grace"] = s.Policy.Grace
 	}
+	if s.Policy.Rotation != nil {
+		policy.Members["rotation"] = *s.Policy.Rotation
+	}
 	checked.policy = readPolicy(policy)
 	in.adopt("policy", policy)
+	if s.Lifetimes != nil {
+		set := ask(s.Lifetimes.members())
+		checked.lifetimes = readLifetimes(set, lifetimes{})
+		in.adopt("lifetimes", set)
+	}
 	if s.Dialect != nil {
 		checked.dialect = readDialect(s.Dialect, &in.Form)
 	}

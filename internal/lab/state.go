@@ -15,17 +15,20 @@ import (
 
 // policyView is a refresh policy as clients see and set it.
 type policyView struct {
-	Reuse string `json:"reuse"` // strict, grace, allow
-	Grace string `json:"grace,omitempty"`
+	Reuse    string `json:"reuse"` // strict, grace, allow
+	Grace    string `json:"grace,omitempty"`
+	Rotation *bool  `json:"rotation,omitempty"` // false: the refresh token stays; else absent
 }
 
 // viewPolicy returns p as clients see it.
 func viewPolicy(p account.ReusePolicy) policyView {
 	switch {
+	case p.Keep:
+		return policyView{Reuse: "strict", Rotation: new(bool)}
 	case p.Allow:
 		return policyView{Reuse: "allow"}
 	case p.Grace > 0:
-		return policyView{"grace", spell(p.Grace)}
+		return policyView{Reuse: "grace", Grace: spell(p.Grace)}
 	}
 	return policyView{Reuse: "strict"}
 }
@@ -36,10 +39,12 @@ const maxGrace = 24 * time.Hour
 func readPolicy(in *question) account.ReusePolicy {
 	p := account.ReusePolicy{Grace: in.span("grace", time.Millisecond, maxGrace)}
 	reuse := in.oneOf("reuse", "strict", "grace", "allow")
-	p.Allow = reuse == "allow"
+	p.Allow, p.Keep = reuse == "allow", !in.truth("rotation", true)
 	switch {
-	case !in.has("reuse"):
+	case !in.has("reuse") && !in.has("rotation"):
 		in.Fault("reuse", "is missing: one of strict, grace, allow")
+	case p.Keep && reuse != "strict":
+		in.Fault("reuse", "has no meaning without rotation, which spends no token")
 	case reuse == "grace" && !in.has("grace"):
 		in.Fault("grace", `is missing: a duration such as "10s"`)
 	case reuse != "grace" && in.has("grace"):
@@ -49,7 +54,7 @@ func readPolicy(in *question) account.ReusePolicy {
 }
 
 func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, "reuse", "grace")
+	in, err := readStrict(w, r, false, "reuse", "grace", "rotation")
 	if err != nil {
 		return err
 	}
@@ -85,9 +90,10 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 		BaseURL   string         `json:"base_url"`
 		Time      clockView      `json:"time"`
 		Policy    policyView     `json:"policy"`
+		Lifetimes lifetimesView  `json:"lifetimes"`
 		Faults    []faultView    `json:"faults"`
 		Counts    map[string]int `json:"counts"`
-	}{known(h.Namespace), h.Base, b.clock.view(), viewPolicy(*b.policy.Load()), faults, counts})
+	}{known(h.Namespace), h.Base, b.clock.view(), viewPolicy(*b.policy.Load()), b.viewLifetimes(), faults, counts})
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
@@ -124,6 +130,7 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	b.clock.set(s.clock)
 	b.policy.Store(&s.policy)
 	b.dialect.Store(s.dialect)
+	b.ordered.Store(&s.lifetimes)
 	if err := old.Store.ReplaceAll(ctx, s.users, s.sessions); err != nil {
 		return err
 	}

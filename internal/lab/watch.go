@@ -34,12 +34,15 @@ func (l *Lab) nameOf(r *http.Request) string {
 		return name
 	}
 	switch {
-	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery == "",
-		r.URL.Path == "/healthz", r.URL.Path == "/openapi.json", strings.HasPrefix(r.URL.Path, "/web/"):
+	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead), strings.HasPrefix(r.URL.Path, "/web/"),
+		slices.Contains(passedBy, r.URL.Path):
 		return ""
 	}
 	return "other"
 }
+
+// passedBy are paths that the lab passes by. The last two are what browsers ask for when somebody opens a page or /lab.
+var passedBy = []string{"/healthz", "/openapi.json", "/favicon.ico", "/.well-known/appspecific/com.chrome.devtools.json"}
 
 // serveHub serves a hub operation, with whatever fault meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +57,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
-	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: r.Method, Path: r.URL.Path,
+	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
 		InAddress: tokenInAddress(r), Everywhere: everywhere}}
 	if operation == "other" && call == nil {
 		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
@@ -82,7 +85,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 			answer.finish()
 			return
 		}
-		b.requests.update(func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
+		b.requests.update(seen, func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
 	}
 	hub.Serve(answer, served, call)
 	r.Pattern = served.Pattern
@@ -118,6 +121,8 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *d
 	if met != nil {
 		seen.fault = met.id
 	}
+	latest := b.clock.real()
+	b.latest.Store(&latest)
 	b.requests.begin(seen)
 	ctx, giveUp := context.WithCancelCause(r.Context())
 	if b.underWay == nil {
@@ -136,6 +141,12 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *d
 // gone before it was answered.
 func (b *bench) note(hub *Parts, seen *seenRequest, answer *tap, body uint64, left bool) {
 	code := answer.code()
+	if seen.fault != "" {
+		reply.Note(answer, "fault", seen.fault)
+	}
+	if seen.User != "" {
+		reply.Note(answer, "user", seen.User)
+	}
 	b.requests.end(seen, func() {
 		seen.End.Hub, seen.End.Machine = hub.Now(), time.Now()
 		seen.took = seen.End.Machine.Sub(seen.Arrival.Machine)
@@ -155,7 +166,7 @@ func (b *bench) note(hub *Parts, seen *seenRequest, answer *tap, body uint64, le
 			seen.Token = &token
 		}
 		if c, ok := answer.created(hub); ok {
-			seen.Session, seen.User = c.Session, c.Username
+			seen.Session, seen.User = strings.Clone(c.Session), strings.Clone(c.Username)
 		}
 	})
 }
@@ -201,10 +212,11 @@ var stateOfCode = map[string]string{
 }
 
 // update changes a request that is in the record.
-func (l *requestLog) update(change func()) {
+func (l *requestLog) update(r *seenRequest, change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
+	l.noteLocked(r)
 }
 
 // digestBody returns a digest of the body, of as much as has been read of it. What changes something says part of it in
@@ -281,7 +293,7 @@ func (h *Parts) inspect(seen *seenRequest, token string) {
 		seen.User = u.Username
 	}
 	now := h.Now()
-	seen.Session, seen.Origin = c.Session, originOf(c.Session)
+	seen.Session, seen.Origin = strings.Clone(c.Session), originOf(c.Session) // the record must not keep the whole token
 	seen.Token = &judge.Token{Refresh: c.Kind == jwt.Refresh, Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt),
 		State: stateOf(&c, &s, seen.Operation, now)}
 	seen.Current = judge.Current{
@@ -324,7 +336,7 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 		return "revoked"
 	case c.Generation < from:
 		return "expired"
-	case c.Kind == jwt.Refresh && c.Generation < s.Generation:
+	case c.Kind == jwt.Refresh && s.Spent(c.Generation):
 		return "spent"
 	}
 	return "valid"

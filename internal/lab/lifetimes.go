@@ -1,0 +1,89 @@
+// The lifetimes of the tokens of new sessions.
+
+package lab
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"authhub/internal/account"
+	"authhub/internal/reply"
+)
+
+// lifetimes are those that a test has set; 0: it has not.
+type lifetimes struct{ access, refresh time.Duration }
+
+// lifetimesView is lifetimes as clients see and set them.
+type lifetimesView struct {
+	Access  string `json:"access,omitempty"`
+	Refresh string `json:"refresh,omitempty"`
+}
+
+// readLifetimes reads lifetimes. What is absent stays as it is in old.
+func readLifetimes(in *question, old lifetimes) lifetimes {
+	if !in.has("access") && !in.has("refresh") && len(in.Faults) == 0 {
+		in.Fault("access", "is missing: give access, refresh or both")
+	}
+	return lifetimes{
+		cmp.Or(in.span("access", time.Millisecond, account.MaxTTL), old.access),
+		cmp.Or(in.span("refresh", time.Millisecond, account.MaxTTL), old.refresh),
+	}
+}
+
+func (b *bench) setLifetimes(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, false, "access", "refresh")
+	if err != nil {
+		return err
+	}
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	set := readLifetimes(in, *b.ordered.Load())
+	if err := in.Err(); err != nil {
+		return err
+	}
+
+	b.ordered.Store(&set)
+	return reply.WriteJSON(w, http.StatusOK, b.viewLifetimes())
+}
+
+// lifetimes returns those of the tokens of new sessions: what a test has set, or what the dialect in force comes with, or
+// what the operator has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
+func (b *bench) lifetimes() (access, refresh time.Duration) {
+	access, refresh = b.lab.Access, b.lab.Refresh
+	if d := b.dialect.Load(); d != nil && d != b.lab.Dialect {
+		ofAccess, ofRefresh := d.Lifetimes()
+		access, refresh = cmp.Or(ofAccess, access), cmp.Or(ofRefresh, refresh)
+	}
+	set := b.ordered.Load()
+	return cmp.Or(set.access, access), cmp.Or(set.refresh, refresh)
+}
+
+func (b *bench) viewLifetimes() lifetimesView {
+	access, refresh := b.lifetimes()
+	return lifetimesView{spell(access), spell(refresh)}
+}
+
+// viewSet returns those that a test has set, and leaves the others out.
+func viewSet(set lifetimes) *lifetimesView {
+	view := new(lifetimesView)
+	if set.access > 0 {
+		view.Access = spell(set.access)
+	}
+	if set.refresh > 0 {
+		view.Refresh = spell(set.refresh)
+	}
+	return view
+}
+
+// members returns the lifetimes as the members of a body.
+func (v *lifetimesView) members() map[string]any {
+	members := make(map[string]any)
+	if v.Access != "" {
+		members["access"] = v.Access
+	}
+	if v.Refresh != "" {
+		members["refresh"] = v.Refresh
+	}
+	return members
+}

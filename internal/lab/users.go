@@ -1,0 +1,155 @@
+// The users of a bench, and how a test makes, changes and deletes them.
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"authhub/internal/account"
+	"authhub/internal/passwd"
+	"authhub/internal/reply"
+)
+
+// userView is a user as the lab shows it.
+type userView struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+	Email    string `json:"email"`
+	Name     string `json:"name"`
+	Role     string `json:"role"`
+	Created  string `json:"created_at"`
+	Disabled bool   `json:"disabled"`
+}
+
+func viewUser(u *account.User) userView {
+	return userView{u.ID, u.Username, u.Email, u.Name, u.Role, reply.FormatTime(time.UnixMilli(u.Created)), u.Disabled}
+}
+
+func (b *bench) listUsers(w http.ResponseWriter, _ *http.Request) error {
+	views := []userView{}
+	for _, u := range b.hub.Load().Store.Users() {
+		views = append(views, viewUser(u))
+	}
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"users": views})
+}
+
+func (b *bench) showUser(w http.ResponseWriter, r *http.Request) error {
+	u := b.hub.Load().Store.UserByLogin(r.PathValue("username"))
+	if u == nil {
+		return noUser()
+	}
+	return reply.WriteJSON(w, http.StatusOK, viewUser(u))
+}
+
+func noUser() error {
+	return reply.Fail(http.StatusNotFound, "not_found", "There is no user of this name. GET /lab/users lists them.")
+}
+
+// userOrder is what a body says of a user.
+type userOrder struct {
+	*question
+	credential *passwd.Credential // nil: no password is given
+}
+
+// putUser makes the user of that name, or changes it, at once.
+func (b *bench) putUser(w http.ResponseWriter, r *http.Request) error {
+	in, err := readStrict(w, r, false, "disabled", "role", "name", "email", "password")
+	if err != nil {
+		return err
+	}
+	order, err := b.readUser(r.Context(), in)
+	if err != nil {
+		return err
+	}
+
+	h, status := b.hub.Load(), http.StatusOK
+	var made *account.User
+	err = h.Store.PutUser(r.Context(), r.PathValue("username"), func(old *account.User) (*account.User, error) {
+		u := account.User{ID: b.lab.NewID(), Username: r.PathValue("username"), Role: "user", Created: h.Now().UnixMilli()}
+		if old != nil {
+			u = account.User{ID: old.ID, Username: old.Username, Email: old.Email, Name: old.Name, Role: old.Role, Created: old.Created,
+				Disabled: old.Disabled, Credential: old.Credential}
+		} else {
+			status = http.StatusCreated
+			order.checkNew(u.Username)
+		}
+		order.apply(&u)
+		made = &u
+		return made, order.Err()
+	})
+	if err != nil {
+		return err
+	}
+
+	return reply.WriteJSON(w, status, viewUser(made))
+}
+
+// readUser checks what a body says of a user, and hashes its password.
+func (b *bench) readUser(ctx context.Context, in *question) (*userOrder, error) {
+	in.truth("disabled", false)
+	in.oneOf("role", "user", "admin")
+	if email := in.Text("email"); email != "" && !account.IsEmail(email) {
+		in.Fault("email", "must be an e-mail address")
+	}
+	if len(in.Text("name")) > 256 {
+		in.Fault("name", "must be at most 256 bytes")
+	}
+	password := in.Text("password")
+	if n := len(password); in.has("password") && (n < 8 || n > 256) {
+		in.Fault("password", "must be 8 to 256 bytes")
+	}
+	order := &userOrder{question: in}
+	if err := in.Err(); err != nil || !in.has("password") {
+		return order, err
+	}
+	credential, err := b.lab.Hash(ctx, password)
+	order.credential = &credential
+	return order, err
+}
+
+// checkNew notes what is missing for a new user of this name.
+func (o *userOrder) checkNew(username string) {
+	if !account.IsUsername(username) {
+		o.Fault("username", "must be 3 to 64 of letters, digits and . _ @ + -")
+	}
+	if o.credential == nil {
+		o.Fault("password", "is required for a new user")
+	}
+}
+
+// apply writes what the body says to u. What it leaves out stays.
+func (o *userOrder) apply(u *account.User) {
+	u.Disabled = o.truth("disabled", u.Disabled)
+	if o.has("role") {
+		u.Role = o.Text("role")
+	}
+	if o.has("name") {
+		u.Name = o.Text("name")
+	}
+	if o.has("email") {
+		u.Email = o.Text("email")
+	}
+	if o.credential != nil {
+		u.Credential = *o.credential
+	}
+}
+
+func (b *bench) deleteUser(w http.ResponseWriter, r *http.Request) error {
+	if err := refuseMembers(w, r); err != nil {
+		return err
+	}
+
+	err := b.hub.Load().Store.DeleteUser(r.Context(), r.PathValue("username"))
+	if errors.Is(err, account.ErrNoUser) {
+		return noUser()
+	}
+	if err != nil {
+		return err
+	}
+
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
