@@ -14,6 +14,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -34,7 +35,6 @@ const MaxAlerts = 500_000
 // computation is a run of phase 2 under way: the results, and what is needed only until they are complete.
 type computation struct {
 	*Results
-	clock    clock
 	index    map[string]*station
 	previous *station // of the latest record
 	newest   int64    // of the accepted readings of all stations
@@ -50,17 +50,11 @@ type computation struct {
 // Errors: ErrUnusable, with results if every row was screened, so that their Screening can be shown; the context's
 // error; r's own error, wrapped.
 func Compute(ctx context.Context, r io.Reader, p Parameters, progress func(bytesRead int64)) (*Results, error) {
-	c := &computation{
-		Results:  &Results{p: p, Screening: Screening{FirstRejected: []Rejection{}}},
-		index:    map[string]*station{},
-		previous: &station{},
-		newest:   math.MinInt64,
-		interval: int64(p.Interval / time.Second),
-		maxGap:   int64(p.MaxGap / time.Second),
-		phi:      phiTable(p.Low, p.High),
-		hydrogen: hydrogenTable(),
-	}
-	if err := c.screen(newRecordReader(ctx, r, progress)); err != nil {
+	return newComputation(p, runtime.GOMAXPROCS(0)).compute(ctx, r, progress)
+}
+
+func (c *computation) compute(ctx context.Context, r io.Reader, progress func(bytesRead int64)) (*Results, error) {
+	if err := c.screen(ctx, newRecordReader(ctx, r, progress)); err != nil {
 		return nil, err
 	}
 	if c.Screening.Accepted == 0 {
@@ -72,6 +66,19 @@ func Compute(ctx context.Context, r io.Reader, p Parameters, progress func(bytes
 			ErrUnusable, MaxAlerts)
 	}
 	return c.Results, nil
+}
+
+func newComputation(p Parameters, cores int) *computation {
+	return &computation{
+		Results:  &Results{p: p, cores: cores, Screening: Screening{FirstRejected: []Rejection{}}},
+		index:    map[string]*station{},
+		previous: &station{},
+		newest:   math.MinInt64,
+		interval: int64(p.Interval / time.Second),
+		maxGap:   int64(p.MaxGap / time.Second),
+		phi:      phiTable(p.Low, p.High),
+		hydrogen: hydrogenTable(),
+	}
 }
 
 // station holds the sums over one station's readings so far. Times are seconds since the Unix epoch, pH thousandths.

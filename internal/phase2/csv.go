@@ -24,7 +24,10 @@ import (
 // Header is the first line of every input.
 const Header = "time,station,ph"
 
-const maxRecord = 64 << 10 // bytes
+const (
+	maxRecord  = 64 << 10      // bytes
+	bufferSize = 2 * maxRecord // bytes
+)
 
 // record is one record of the input; its fields are valid until the next record is read. They are empty if the quoting
 // is wrong or if there are not three fields. (In a line without quotes, ph holds everything after the second comma. No
@@ -48,7 +51,7 @@ type recordReader struct {
 }
 
 func newRecordReader(ctx context.Context, src io.Reader, progress func(int64)) *recordReader {
-	return &recordReader{ctx: ctx, src: src, progress: progress, buf: make([]byte, 4*maxRecord), line: 1}
+	return &recordReader{ctx: ctx, src: src, progress: progress, buf: make([]byte, bufferSize), line: 1}
 }
 
 // readHeader consumes the header line and a byte order mark before it. Errors: ErrUnusable for any other first line.

@@ -7,6 +7,7 @@ package phase2
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,27 +29,30 @@ type Results struct {
 	p         Parameters
 	stations  []*station
 	alerts    []alert
+	cores     int // that compute and write
 }
 
 // WriteBarrier writes barrier_phi_phase2.json.
 func (res *Results) WriteBarrier(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"stations":`)
-		writeLines(out, len(res.stations), func(b []byte, i int) []byte {
-			st := res.stations[i]
-			b = append(b, `{"station":`...)
-			b = append(b, st.quoted...)
-			b = append(b, `,"points":`...)
-			out.Write(b)
-			writeLines(out, len(st.points), func(b []byte, i int) []byte { return st.points[i].appendJSON(b) })
-			return append(out.AvailableBuffer(), '}')
-		})
+		separator := "[\n"
+		for _, st := range res.stations {
+			out.WriteString(separator)
+			out.WriteString(`{"station":`)
+			out.Write(st.quoted)
+			out.WriteString(`,"points":`)
+			res.writeLines(out, len(st.points), func(f *formatter, b []byte, i int) []byte { return f.appendPoint(b, &st.points[i]) })
+			out.WriteByte('}')
+			separator = ",\n"
+		}
+		out.WriteString("\n]")
 	})
 }
 
-func (p *point) appendJSON(b []byte) []byte {
+func (f *formatter) appendPoint(b []byte, p *point) []byte {
 	b = append(b, `{"start":`...)
-	b = appendTime(b, p.start)
+	b = f.appendTime(b, p.start)
 	b = appendNumber(b, `,"readings":`, int64(p.readings), 0)
 	b = appendNumber(b, `,"ph_min":`, int64(p.min), 3)
 	b = appendNumber(b, `,"ph_mean":`, int64(p.mean), 3)
@@ -67,7 +71,7 @@ func (res *Results) WriteImpact(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.Write(res.Screening.appendCounts(append(out.AvailableBuffer(), `"screening":`...)))
 		out.WriteString(",\n\"stations\":")
-		writeLines(out, len(res.stations), func(b []byte, i int) []byte { return res.stations[i].appendJSON(b) })
+		res.writeLines(out, len(res.stations), func(f *formatter, b []byte, i int) []byte { return f.appendStation(b, res.stations[i]) })
 	})
 }
 
@@ -80,13 +84,13 @@ func (s *Screening) appendCounts(b []byte) []byte {
 	return append(b, "}}"...)
 }
 
-func (st *station) appendJSON(b []byte) []byte {
+func (f *formatter) appendStation(b []byte, st *station) []byte {
 	b = append(b, `{"station":`...)
 	b = append(b, st.quoted...)
 	b = append(b, `,"first":`...)
-	b = appendTime(b, st.first)
+	b = f.appendTime(b, st.first)
 	b = append(b, `,"last":`...)
-	b = appendTime(b, st.last)
+	b = f.appendTime(b, st.last)
 	b = appendNumber(b, `,"readings":`, st.readings, 0)
 	b = appendNumber(b, `,"monitored_h":`, thousandthsOfHour(st.monitored), 3)
 
@@ -134,30 +138,32 @@ func (st *station) level() string {
 func (res *Results) WriteAlerts(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"alerts":`)
-		writeLines(out, len(res.alerts), func(b []byte, i int) []byte {
+		res.writeLines(out, len(res.alerts), func(f *formatter, b []byte, i int) []byte {
 			a := &res.alerts[i]
-			return a.appendJSON(b, res.p.critical(a))
+			return f.appendAlert(b, a, res.p.critical(a))
 		})
 	})
 }
 
-func (a *alert) appendJSON(b []byte, critical bool) []byte {
+func (f *formatter) appendAlert(b []byte, a *alert, critical bool) []byte {
 	severity := "warning"
 	if critical {
 		severity = "critical"
 	}
+	kind := a.kind.String()
+	f.start = f.appendTime(f.start[:0], a.start)
 	b = append(b, `{"id":"`...)
-	b = append(b, a.id()...)
+	b = f.appendID(b, a.station.name, kind)
 	b = append(b, `","station":`...)
 	b = append(b, a.station.quoted...)
 	b = append(b, `,"kind":"`...)
-	b = append(b, a.kind.String()...)
+	b = append(b, kind...)
 	b = append(b, `","severity":"`...)
 	b = append(b, severity...)
 	b = append(b, `","start":`...)
-	b = appendTime(b, a.start)
+	b = append(b, f.start...)
 	b = append(b, `,"end":`...)
-	b = appendTime(b, a.end)
+	b = f.appendTime(b, a.end)
 	b = appendNumber(b, `,"duration_s":`, a.end-a.start, 0)
 	b = appendNumber(b, `,"readings":`, a.readings, 0)
 	if a.kind == kindGap {
@@ -165,18 +171,20 @@ func (a *alert) appendJSON(b []byte, critical bool) []byte {
 	} else {
 		b = appendNumber(b, `,"worst_ph":`, int64(a.worst), 3)
 		b = append(b, `,"worst_at":`...)
-		b = appendTime(b, a.worstAt)
+		b = f.appendTime(b, a.worstAt)
 	}
 	b = append(b, `,"open":`...)
 	b = strconv.AppendBool(b, a.open)
 	return append(b, '}')
 }
 
-// id is 16 hex digits of the SHA-256 of station, kind and start. No two alerts of a run share all three.
-func (a *alert) id() string {
-	start := time.Unix(a.start, 0).UTC().Format(time.RFC3339)
-	sum := sha256.Sum256([]byte(a.station.name + "\n" + a.kind.String() + "\n" + start))
-	return hex.EncodeToString(sum[:8])
+// appendID appends 16 hex digits of the SHA-256 of station, kind and f.start. No two alerts of a run share all three.
+func (f *formatter) appendID(b []byte, station, kind string) []byte {
+	f.hashed = append(append(f.hashed[:0], station...), '\n')
+	f.hashed = append(append(f.hashed, kind...), '\n')
+	f.hashed = append(f.hashed, f.start[1:len(f.start)-1]...) // without its quotes
+	sum := sha256.Sum256(f.hashed)
+	return hex.AppendEncode(b, sum[:8])
 }
 
 func (k alertKind) String() string { return [...]string{"gap", "high", "low"}[k] }
@@ -194,20 +202,53 @@ func (res *Results) writeFile(w io.Writer, src Source, body func(out *bufio.Writ
 	return out.Flush()
 }
 
-// writeLines writes an array with one item per line. appendItem appends item i to b. If it writes to out itself, it
-// must then append to a new buffer.
-func writeLines(out *bufio.Writer, n int, appendItem func(b []byte, i int) []byte) {
-	separator := "[\n"
-	for i := range n {
-		out.WriteString(separator)
-		out.Write(appendItem(out.AvailableBuffer(), i))
-		separator = ",\n"
-	}
+// linesAtOnce is how many lines one core formats at a time.
+const linesAtOnce = 512
+
+// lines are a part of an array.
+type lines struct {
+	from, to int
+	text     []byte
+}
+
+// writeLines writes an array with one item per line. appendItem appends item i to b; several cores call it at once.
+func (res *Results) writeLines(out *bufio.Writer, n int, appendItem func(f *formatter, b []byte, i int) []byte) {
 	if n == 0 {
 		out.WriteString("[]")
-	} else {
-		out.WriteString("\n]")
+		return
 	}
+	from := 0
+	cut := func(l *lines) bool {
+		l.from, l.to = from, min(from+linesAtOnce, n)
+		from = l.to
+		return from < n
+	}
+	newFormatter := func() func(*lines) {
+		f := new(formatter)
+		return func(l *lines) {
+			l.text = l.text[:0]
+			for i := l.from; i < l.to; i++ {
+				l.text = append(appendItem(f, l.text, i), ",\n"...)
+			}
+		}
+	}
+	out.WriteString("[\n")
+	write := func(l *lines) error {
+		if l.to == n {
+			l.text = l.text[:len(l.text)-len(",\n")]
+		}
+		_, err := out.Write(l.text)
+		return err
+	}
+	if n <= linesAtOnce {
+		var l lines
+		cut(&l)
+		newFormatter()(&l)
+		write(&l)
+	} else {
+		inOrder(context.Background(), res.cores, cut, newFormatter, write) // out keeps its error
+	}
+	out.WriteString("\n]")
 }
 
 // appendNumber appends key and then n / 10^decimals in its shortest form: 7.9, not 7.900.
@@ -232,9 +273,34 @@ func appendNumber(b []byte, key string, n int64, decimals int) []byte {
 	return b
 }
 
+// formatter appends times and alerts. It remembers the latest date, because most times have the same date as the time
+// before.
+type formatter struct {
+	day    int64 // since the Unix epoch
+	date   []byte
+	start  []byte
+	hashed []byte
+}
+
 // appendTime appends a time in quotes, RFC 3339 in UTC without decimals.
-func appendTime(b []byte, sec int64) []byte {
-	return time.Unix(sec, 0).UTC().AppendFormat(b, `"2006-01-02T15:04:05Z"`)
+func (f *formatter) appendTime(b []byte, sec int64) []byte {
+	const perDay = 24 * 60 * 60
+	of := sec % perDay
+	if of < 0 { // before 1970
+		of += perDay
+	}
+	if day := (sec - of) / perDay; f.date == nil || day != f.day {
+		f.day, f.date = day, time.Unix(sec, 0).UTC().AppendFormat(f.date[:0], `"2006-01-02T`)
+	}
+	b = append(b, f.date...)
+	b = appendTwoDigits(b, of/3600, ':')
+	b = appendTwoDigits(b, of/60%60, ':')
+	b = appendTwoDigits(b, of%60, 'Z')
+	return append(b, '"')
+}
+
+func appendTwoDigits(b []byte, n int64, end byte) []byte {
+	return append(b, '0'+byte(n/10), '0'+byte(n%10), end)
 }
 
 // appendEncoded appends the JSON of a string, or of a struct of strings and numbers; encoding these never fails. It

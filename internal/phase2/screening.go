@@ -4,9 +4,9 @@
 package phase2
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 	"unicode/utf8"
 )
@@ -47,55 +47,50 @@ func (s *Screening) reject(count *int64, line int, reason string) {
 }
 
 // screen hands every accepted reading to c.add, in the order of the input, and counts the rejected ones.
-// Errors: ErrUnusable for a wrong header or too many stations; errors of the context and of the reader.
-func (c *computation) screen(records *recordReader) error {
+// Errors: ErrUnusable for a wrong header, or too many stations or alerts; errors of the context and of the reader.
+func (c *computation) screen(ctx context.Context, records *recordReader) error {
 	if err := records.readHeader(); err != nil {
 		return err
 	}
-
-	var rec record
-	for {
-		err := records.next(&rec)
-		if err == io.EOF {
-			return nil
+	line := records.line
+	return readRows(ctx, c.cores, records, func(b *block) error {
+		for i := range b.rows {
+			if err := c.screenRow(b, &b.rows[i], line); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		c.Screening.Rows++
-		if err := c.screenRecord(&rec); err != nil {
-			return err
-		}
-	}
+		line += b.lines
+		return nil
+	})
 }
 
-func (c *computation) screenRecord(rec *record) error {
+// screenRow screens a row of a block that begins at that line.
+func (c *computation) screenRow(b *block, r *row, line int) error {
 	s := &c.Screening
-	at, timeOK := c.clock.parse(rec.time)
-	ph, phOK := ParsePH(rec.ph)
-	st := c.lookUp(rec.station)
-	nameOK := st != nil || len(rec.station) > 0 && len(rec.station) <= maxStation && utf8.Valid(rec.station)
-
+	s.Rows++
+	line += int(r.line)
+	name := b.data[r.name:][:r.size]
+	st := c.lookUp(name)
 	switch {
-	case !timeOK || !phOK || !nameOK:
-		s.reject(&s.Rejected.Malformed, rec.line, "malformed")
+	case !r.parsed || st == nil && !utf8.Valid(name):
+		s.reject(&s.Rejected.Malformed, line, "malformed")
 		return nil
-	case ph <= 0 || ph >= scaleEnd:
-		s.reject(&s.Rejected.Saturated, rec.line, "saturated")
+	case r.ph <= 0 || r.ph >= scaleEnd:
+		s.reject(&s.Rejected.Saturated, line, "saturated")
 		return nil
-	case st != nil && at <= st.last:
-		s.reject(&s.Rejected.OutOfOrder, rec.line, "out_of_order")
+	case st != nil && r.at <= st.last:
+		s.reject(&s.Rejected.OutOfOrder, line, "out_of_order")
 		return nil
 	case st == nil && len(c.stations) == maxStations:
-		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", ErrUnusable, rec.line, maxStations)
+		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", ErrUnusable, line, maxStations)
 	case st == nil:
-		st = c.newStation(string(rec.station))
+		st = c.newStation(string(name))
 	}
 	s.Accepted++
-	c.add(st, at, ph)
+	c.add(st, r.at, int(r.ph))
 	if len(c.alerts) > MaxAlerts {
 		return fmt.Errorf("%w: up to line %d there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
-			ErrUnusable, rec.line, MaxAlerts)
+			ErrUnusable, line, MaxAlerts)
 	}
 	return nil
 }
@@ -106,6 +101,21 @@ const utcSize = len("2006-01-02T15:04:05Z")
 type clock struct {
 	date     [10]byte
 	midnight int64
+
+	latest [utcSize]byte // and the time that parseAgain has found last
+	sec    int64
+}
+
+// parseAgain is parse for a time of this size. Where stations take turns, most readings have the same time as the
+// reading before.
+func (c *clock) parseAgain(b []byte) (sec int64, ok bool) {
+	if string(b) == string(c.latest[:]) {
+		return c.sec, true
+	}
+	if sec, ok = c.parse(b); ok {
+		c.latest, c.sec = [utcSize]byte(b), sec
+	}
+	return sec, ok
 }
 
 // parse returns an RFC 3339 time (section 5.6, read to the letter: "T" and "Z" in either case, a fraction of any

@@ -302,7 +302,7 @@ func TestParseTime(t *testing.T) {
 		sec, ok := c.parse([]byte(test.in))
 		got := ""
 		if ok {
-			got = strings.Trim(string(appendTime(nil, sec)), `"`)
+			got = strings.Trim(string(new(formatter).appendTime(nil, sec)), `"`)
 		}
 		if got != test.want {
 			t.Errorf("%q: got %q, want %q", test.in, got, test.want)
