@@ -128,7 +128,7 @@ func (l *Lab) newBench(parts Parts) *bench {
 	b.ordered.Store(new(lifetimes))
 	b.created = b.clock.real()
 	parts.Now = b.clock.now
-	parts.Policy = func() account.ReusePolicy { return *b.policy.Load() }
+	parts.Policy = b.reuse
 	parts.Dialect, parts.Lifetimes = b.dialect.Load, b.lifetimes
 	parts = l.Renew(parts)
 	b.hub.Store(&parts)

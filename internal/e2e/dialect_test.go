@@ -1,0 +1,309 @@
+// Dialects from outside: the API of somebody else, spoken by the hub beside its own.
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// newDialectHub returns a namespace that speaks a built-in dialect.
+func newDialectHub(t *testing.T, name string) *hub {
+	h := newHub(t)
+	h.faulty = true // openapi.json does not describe the dialect's answers
+	h.put("/lab/dialect", object{"name": name}).want(200)
+	return h
+}
+
+func TestADialectIsSpokenBesideTheHubsOwnAPI(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "supabase")
+	h.post("/auth/v1/token?grant_type=password", object{"email": "demo", "password": "wrong"}).wantDialect(400, `{"code":"invalid_credentials","message":"Invalid login credentials"}`)
+	session := h.post("/auth/v1/token?grant_type=password", object{"email": "demo", "password": "demo-password"}, bearer("anon")...).want(200)
+	access := session.str("access_token")
+	h.get("/auth/v1/user/", bearer(access)...).want(200)
+	h.me(access).want(200)
+	h.get("/auth/v1/user", bearer("anon")...).wantDialect(403, `{"code":"bad_jwt",`)
+
+	requests := h.requests()
+	for i, want := range []object{
+		{"operation": "login", "path": "/auth/v1/token", "status": 400.0, "code": "invalid_credentials"},
+		{"operation": "login", "path": "/auth/v1/token", "status": 200.0, "code": nil, "user": "demo"},
+		{"operation": "me", "path": "/auth/v1/user/", "status": 200.0, "code": nil, "user": "demo"},
+		{"operation": "me", "path": mePath, "status": 200.0, "user": "demo"},
+		{"operation": "me", "path": "/auth/v1/user", "status": 403.0, "code": "token_malformed"},
+	} {
+		for member, value := range want {
+			if got := requests[i][member]; got != value {
+				t.Errorf("request %d: %s is %v, want %v", i+1, member, got, value)
+			}
+		}
+	}
+	index := string(h.get("/api").want(200).body)
+	if !strings.Contains(index, `"href":"`+h.base+`/auth/v1/signup"`) {
+		t.Errorf("the index lacks the dialect's operations: %s", index)
+	}
+	h.delete("/lab/dialect").want(204)
+	h.get("/lab/dialect").want(404, "no_dialect")
+	h.get("/auth/v1/user", bearer(access)...).want(404, "not_found")
+}
+
+// wantDialect checks a status and how the body begins.
+func (a *answer) wantDialect(status int, begins string) {
+	a.t.Helper()
+	if a.status != status || !strings.HasPrefix(string(a.body), begins) {
+		a.t.Errorf("%d %s, want %d %s", a.status, a.body, status, begins)
+	}
+}
+
+func TestADescriptionIsReadChangedAndPutBack(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "oauth2")
+	description := string(h.get("/lab/dialect").want(200).body)
+	h.put("/lab/dialect", strings.ReplaceAll(description, "/oauth/", "/v2/"), jsonType...).want(200)
+	form := "grant_type=password&username=demo&password=demo-password"
+	h.post("/oauth/token", form, formType...).want(404)
+	h.post("/v2/token", form, formType...).want(200)
+
+	h.put("/lab/dialect", object{"name": "x", "operations": []object{{"op": "login", "on": "POST /a"}, {"op": "me", "on": "GET"}}}).want(422, "invalid_field").wantField("operations[1].on")
+	h.put("/lab/dialect", object{"name": "nosuch"}).want(422, "invalid_field").wantField("name")
+	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).want(422)
+	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"me","on":"GET /a","headers":{"X":"a\r\nb"}}]}`, jsonType...).want(422).wantField("operations[0].headers.X")
+	h.put("/lab/dialect", `{"name":"x","templates":{"a":["@a"]},"operations":[{"op":"me","on":"GET /a"}]}`, jsonType...).want(422).wantField("templates.a[0]")
+	h.post("/v2/token", form, formType...).want(200) // the one in force stays
+
+	h.post("/lab/reset", nil).want(204)
+	h.get("/lab/dialect").want(404, "no_dialect")
+}
+
+func TestASnapshotKeepsTheDialect(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "directus")
+	snapshot := string(h.get("/lab/snapshot").want(200).body)
+	h.post("/lab/reset", nil).want(204)
+	h.put("/lab/snapshot", snapshot, jsonType...).want(204)
+	if name := h.get("/lab/dialect").want(200).str("name"); name != "directus" {
+		t.Errorf("the dialect is %q", name)
+	}
+	h.put("/lab/snapshot", strings.Replace(snapshot, `"POST /auth/login"`, `"POST"`, 1), jsonType...).want(422).wantField("dialect.operations[0].on")
+}
+
+func TestTheProcessSpeaksItsDialectEverywhere(t *testing.T) {
+	t.Parallel()
+	_, description, _ := run(t, "-print-dialect", "simplejwt")
+	file := writeFile(t, "mine.json", strings.ReplaceAll(description, "/api/token/", "/auth/jwt/"))
+	h := start(t, "-ephemeral", "-lab", "-dialect", file)
+	h.faulty = true
+	for _, h := range []*hub{h, h.space("a")} {
+		pair := h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).want(200)
+		again := h.post("/auth/jwt/refresh/", object{"refresh": pair.str("refresh")}).want(200)
+		if again.json()["refresh"] != nil || again.str("access") == "" {
+			t.Errorf("refresh gives %s, want an access token alone", again.body)
+		}
+		h.post("/auth/jwt/refresh/", object{"refresh": pair.str("refresh")}).want(200) // there is no rotation
+		h.delete("/lab/dialect").want(204)
+		h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).want(404)
+		h.post("/lab/reset", nil).want(204)
+		pair = h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).want(200)
+		h.clock(object{"advance": "6m"}) // simplejwt's access tokens live 5 minutes
+		h.get("/api/me", bearer(pair.str("access"))...).wantDialect(401, `{"detail":"Given token not valid`)
+	}
+	for _, wrong := range []string{"nosuch", writeFile(t, "bad.json", `{"name":"x","operations":[{"op":"me"}]}`)} {
+		if status, _, stderr := run(t, "-dialect", wrong); status != 2 || !strings.Contains(stderr, "operations[0].on: is missing") && !strings.Contains(stderr, "built-in dialect (cookie, ") {
+			t.Errorf("-dialect %s: exit %d, %s", wrong, status, stderr)
+		}
+	}
+}
+
+// Well-known addresses take the namespace behind (RFC 8414 section 3.1) as well as before.
+func TestWellKnownAddresses(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "oauth2")
+	root, space, _ := strings.Cut(h.base, "/ns/")
+	for _, address := range []string{h.base + "/.well-known/oauth-authorization-server", root + "/.well-known/oauth-authorization-server/ns/" + space} {
+		resp, err := http.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || !strings.Contains(string(body), `"issuer":"`+h.base+`","token_endpoint":"`+h.base+`/oauth/token"`) {
+			t.Errorf("%s: %s %s", address, resp.Status, body)
+		}
+	}
+}
+
+// Faults act on the answer as the client gets it.
+func TestFaultsOnADialect(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "oauth2")
+	form := "grant_type=password&username=demo&password=demo-password"
+	h.fault(object{"operation": "login", "status": 503, "headers": object{"Retry-After": "1"}})
+	h.post("/oauth/token", form, formType...).want(503)
+	h.fault(object{"operation": "login", "truncate": 20})
+	if _, err := h.try("POST", "/oauth/token", form, formType...); err == nil {
+		t.Error("a cut answer arrived whole")
+	}
+	pair := h.post("/oauth/token", form, formType...).want(200).pair()
+	h.fault(object{"operation": "refresh", "drop": "after"})
+	if _, err := h.try("POST", "/oauth/token", "grant_type=refresh_token&refresh_token="+pair.refresh, formType...); err == nil {
+		t.Error("a dropped answer arrived")
+	}
+	h.post("/oauth/token", "grant_type=refresh_token&refresh_token="+pair.refresh, formType...).wantDialect(400, `{"error":"invalid_grant"`)
+	if code := h.requests("?operation=refresh")[1]["code"]; code != "token_reused" {
+		t.Errorf("the record has code %v, want the hub's own", code)
+	}
+}
+
+// Introspection and the revocation of dead tokens are no use of a token.
+func TestIntrospectionIsNoFinding(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "oauth2")
+	pair := h.post("/oauth/token", "grant_type=password&username=demo&password=demo-password", formType...).want(200).pair()
+	introspect := func(token string, active bool) {
+		t.Helper()
+		if a := h.post("/oauth/introspect", "token="+token, formType...).want(200); a.json()["active"] != active {
+			t.Errorf("%s, want active %t", a.body, active)
+		}
+	}
+	introspect(pair.access, true)
+	introspect(pair.refresh, true)
+	next := h.post("/oauth/token", "grant_type=refresh_token&refresh_token="+pair.refresh, formType...).want(200).pair()
+	for range 6 {
+		introspect(pair.refresh, false)
+	}
+	h.get("/oauth/userinfo", bearer(next.access)...).want(200) // a spent token that was only looked at ends nothing
+	for range 6 {
+		h.post("/oauth/revoke", "token="+next.refresh, formType...).wantDialect(200, "{}")
+		introspect(next.access, false)
+	}
+	if found := h.get("/lab/report").want(200).list("findings"); len(found) > 0 {
+		t.Errorf("findings %v", found)
+	}
+}
+
+func TestCookiesAcrossOrigins(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "cookie")
+	page := []string{"Origin", "http://localhost:5173"}
+	credentials := func(a *answer) string { return a.header.Get("Access-Control-Allow-Credentials") }
+	login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, page...).want(200)
+	if credentials(login) != "true" || login.header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
+		t.Errorf("headers %v", login.header)
+	}
+	preflight := h.do("OPTIONS", refreshPath, nil, append(page, "Access-Control-Request-Method", "POST")...)
+	if preflight.status != 204 || credentials(preflight) != "true" {
+		t.Errorf("preflight %d %v", preflight.status, preflight.header)
+	}
+	if login.json()["refresh_token"] != nil {
+		t.Error("the body has the refresh token")
+	}
+	line := login.header.Get("Set-Cookie")
+	cookie, _, _ := strings.Cut(line, ";")
+	_, space, _ := strings.Cut(h.base, "/ns/")
+	if !strings.Contains(line, "; Path=/ns/"+space+"/api/authentication; ") || !strings.Contains(line, "HttpOnly") {
+		t.Errorf("cookie %s", line)
+	}
+	h.post(refreshPath, nil, "Cookie", cookie, "Origin", "https://evil.test").want(403, "forbidden_origin")
+	h.post(logoutPath, nil, "Cookie", cookie).want(204)
+	h.post(refreshPath, nil, "Cookie", cookie).want(401, "token_revoked")
+
+	h.delete("/lab/dialect").want(204)
+	if a := h.get("/api", page...); credentials(a) != "" {
+		t.Error("credentials are allowed without a dialect with cookies")
+	}
+}
+
+// Where every origin may ask, none gets credentials that is not named, and none may change something with a cookie.
+func TestCookiesAndEveryOrigin(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-dialect", "cookie", "-cors", "*,https://app.test")
+	h.faulty = true
+	for origin, want := range map[string]string{"https://any.test": "", "https://app.test": "true"} {
+		login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, "Origin", origin).want(200)
+		if got := login.header.Get("Access-Control-Allow-Credentials"); got != want {
+			t.Errorf("%s: credentials %q, want %q", origin, got, want)
+		}
+		cookie, _, _ := strings.Cut(login.header.Get("Set-Cookie"), ";")
+		status := map[string]int{"": 403, "true": 200}[want]
+		h.post(refreshPath, nil, "Cookie", cookie, "Origin", origin).want(status)
+	}
+}
+
+func TestAPageKeepsItsSessionInACookie(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 800, 600, "light")
+	h := start(t, "-ephemeral", "-lab", "-dialect", "cookie")
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<!doctype html><title>app</title>")
+	}))
+	t.Cleanup(app.Close)
+	local := func(address string) string { return strings.Replace(address, "127.0.0.1", "localhost", 1) }
+	b.open(local(app.URL))
+	ask := func(path, body string) string {
+		t.Helper()
+		return b.js(`return fetch(arguments[0], {method: 'POST', credentials: 'include', headers: arguments[1] ? {'Content-Type': 'application/json'} : {},
+			body: arguments[1] || undefined}).then(async (a) => a.status + ' ' + await a.text())`, local(h.base)+"/ns/page"+path, body).(string)
+	}
+	if got := ask(loginPath, `{"username":"demo","password":"demo-password"}`); !strings.HasPrefix(got, `200 {"access_token":"`) || strings.Contains(got, "refresh_token") {
+		t.Fatal(got)
+	}
+	if got := b.js(`return document.cookie`); got != "" {
+		t.Errorf("scripts see the cookie %s", got)
+	}
+	b.open(local(app.URL) + "/reloaded") // the access token is gone, the cookie is not
+	if got := ask(refreshPath, ""); !strings.HasPrefix(got, `200 {"access_token":"`) {
+		t.Error(got)
+	}
+	if got := ask(logoutPath, ""); got != "204 " {
+		t.Error(got)
+	}
+	if got := ask(refreshPath, ""); !strings.Contains(got, "token_missing") {
+		t.Errorf("after the logout: %s, want no cookie any more", got)
+	}
+	if found := h.space("page").get("/lab/report").want(200).list("findings"); len(found) > 0 {
+		t.Errorf("findings %v", found)
+	}
+}
+
+func TestHostileRequestsInADialect(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "firebase")
+	for _, row := range [][]string{
+		{"/identitytoolkit.googleapis.com/v1/accounts:lookup", `{"idToken":{"a":1}}`},
+		{"/identitytoolkit.googleapis.com/v1/accounts:lookup", `{"idToken":"a\r\nb"}`},
+		{"/identitytoolkit.googleapis.com/v1/accounts:signUp", `{"email":` + strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000) + `}`},
+		{"/identitytoolkit.googleapis.com/v1/accounts:signUp", strings.Repeat("x", 70_000)},
+		{"/identitytoolkit.googleapis.com/v1/accounts:signInWithPassword", `{"email":1e999,"password":[]}`},
+		{"/securetoken.googleapis.com/v1/token", `{"grant_type":["refresh_token"]}`},
+		{"/securetoken.googleapis.com/v1/token?a=%zz", `{}`},
+	} {
+		if a := h.post(row[0], row[1], jsonType...); a.status < 400 || a.status > 499 || !strings.HasPrefix(string(a.body), `{"error":{"code":`) {
+			t.Errorf("%s: %d %s", row[0], a.status, a.body)
+		}
+	}
+	cookies := []string{"a=b; a=c", "=", "; ;", "my-app-auth=\"x\"", strings.Repeat("a=b; ", 500)}
+	other := newDialectHub(t, "dj-rest-auth")
+	for _, cookie := range cookies {
+		if a := other.get("/dj-rest-auth/user/", "Cookie", cookie); a.status != 401 {
+			t.Errorf("cookie %.40s: %d %s", cookie, a.status, a.body)
+		}
+	}
+}
+
+func TestLogoutOfOthersInADialect(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "supabase")
+	own, other := h.login("demo"), h.login("demo")
+	h.post("/auth/v1/logout?scope=others", nil, bearer(own.access)...).want(204)
+	h.me(own.access).want(200)
+	h.me(other.access).want(401, "token_revoked")
+	if codes := h.requests("?operation=logout"); !slices.ContainsFunc(codes, func(r object) bool { return r["status"] == 204.0 }) {
+		t.Errorf("the record has %v", codes)
+	}
+}
