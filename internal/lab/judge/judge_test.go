@@ -1,0 +1,380 @@
+package judge
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A script is a record in short, a step a line:
+//
+//	c1 me a0 401 token_expired   over connection c1, with the access token of pair 0, answered so
+//	c2 refresh r0 200            with the refresh token of pair 0; a 200 gives pair 1
+//	c1 login - 200               without a token
+//	c1 me a0 503 injected        what a fault did: injected, lost; left: the client closed the connection
+//	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
+//	after 3s                     time passes by both clocks
+//	advance 16m                  by the hub's
+//	policy grace 10s             or allow, keep, strict; back: the clock is put back
+//
+// Between two lines there is a millisecond.
+type script struct {
+	t       *testing.T
+	record  []*Exchange
+	now     Mark
+	order   int
+	ended   []Mark
+	policy  Policy
+	life    time.Duration
+	pair    int                  // the session's current one
+	issued  map[int]time.Time    // of the pairs
+	opened  map[string]time.Time // of the connections
+	origin  Origin
+	session string
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// run plays a script about a session whose access tokens live 15 minutes, and returns the verdict at its end.
+func run(t *testing.T, text string) Verdict {
+	t.Helper()
+	s := &script{t: t, now: Mark{Hub: noon, Machine: noon}, life: 15 * time.Minute, session: "s",
+		issued: map[int]time.Time{0: noon}, opened: make(map[string]time.Time)}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		s.step(strings.TrimSpace(line))
+	}
+	return Judge(s.record, s.now, s.ended)
+}
+
+func (s *script) step(line string) {
+	s.pass(time.Millisecond, time.Millisecond)
+	words := strings.Fields(line)
+	switch words[0] {
+	case "after":
+		s.pass(s.span(words[1]), s.span(words[1]))
+	case "advance":
+		s.pass(s.span(words[1]), 0)
+	case "life":
+		s.life = s.span(words[1])
+	case "ordered":
+		s.origin = FromOrder
+	case "defect":
+		s.origin = FromDefect
+	case "policy":
+		s.startEpoch()
+		s.policy = Policy{Allow: words[1] == "allow", NoRotation: words[1] == "keep"}
+		if words[1] == "grace" {
+			s.policy.Grace = s.span(words[2])
+		}
+	case "back":
+		s.startEpoch()
+		s.now.Hub = s.now.Hub.Add(-s.span(words[1]))
+	default:
+		s.exchange(line)
+	}
+}
+
+func (s *script) pass(hub, machine time.Duration) {
+	s.now.Hub, s.now.Machine = s.now.Hub.Add(hub), s.now.Machine.Add(machine)
+}
+
+func (s *script) startEpoch() { s.ended = append(s.ended, s.now) }
+
+func (s *script) span(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+// mark is now, as the next point of the record.
+func (s *script) mark() Mark {
+	s.order++
+	m := s.now
+	m.Order = s.order
+	return m
+}
+
+// exchange adds what arrives together.
+func (s *script) exchange(line string) {
+	steps := strings.Split(line, "|")
+	answer := strings.Fields(steps[len(steps)-1])[3:]
+	first := len(s.record)
+	for _, step := range steps {
+		s.record = append(s.record, s.arrive(strings.Fields(step)))
+	}
+	s.pass(100*time.Microsecond, 100*time.Microsecond)
+	for _, e := range s.record[first:] {
+		s.answer(e, answer)
+	}
+}
+
+func (s *script) arrive(words []string) *Exchange {
+	conn, operation, token := words[0], words[1], words[2]
+	if s.opened[conn].IsZero() {
+		s.opened[conn] = s.now.Machine
+	}
+	id, _ := strconv.ParseInt(conn[1:], 10, 64)
+	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn],
+		Operation: operation, Method: "GET", Path: "/" + operation, Origin: s.origin,
+		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
+	if operation == "login" {
+		e.Session, e.User = s.session, "demo"
+	}
+	if token != "-" {
+		generation, _ := strconv.Atoi(token[1:])
+		e.Session, e.User, e.Presented = s.session, "demo", uint64(len(token))<<8|uint64(token[0])<<16|uint64(generation+1)
+		e.Token = &Token{Refresh: token[0] == 'r', Generation: generation, Issued: s.issued[generation], State: "valid"}
+	}
+	return e
+}
+
+func (s *script) answer(e *Exchange, words []string) {
+	e.Status, _ = strconv.Atoi(words[0])
+	e.Hub, e.Code = e.Status, ""
+	for _, word := range words[1:] {
+		switch {
+		case word == "injected":
+			e.Injected, e.Hub = true, 0
+		case word == "lost":
+			e.Lost, e.Status = true, 0
+		case word == "left":
+			e.Left, e.Status = true, 0
+		case word == "unreached":
+			e.Hub = 0
+		case word == "all":
+			e.Everywhere = true
+		case word == "address":
+			e.InAddress = true
+		case strings.HasPrefix(word, "wait="):
+			e.RetryAfter = s.span(word[5:])
+		default:
+			e.Code = word
+		}
+	}
+	if e.Code == "token_wrong_type" {
+		e.Token.State = "wrong_type"
+	}
+	if e.Hub == 200 && (e.Operation == "login" || e.Operation == "refresh") {
+		e.Given = s.give(e)
+	}
+	e.End = s.mark()
+}
+
+// give issues the next pair; within grace the same again.
+func (s *script) give(e *Exchange) *Pair {
+	if e.Operation == "refresh" && (s.policy.Grace == 0 || e.Token.Generation == s.pair) {
+		s.pair++
+	}
+	if s.issued[s.pair].IsZero() || e.Operation == "login" {
+		s.issued[s.pair] = s.now.Hub
+	}
+	return &Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}
+}
+
+// row is a script and what is said of it: rules with the numbers of their requests.
+type row struct{ name, script, want string }
+
+// check plays all rows.
+func check(t *testing.T, rows []row) {
+	t.Helper()
+	for _, tt := range rows {
+		t.Run(tt.name, func(t *testing.T) {
+			login := "c1 login - 200\n"
+			if strings.HasPrefix(tt.script, "ordered") || strings.HasPrefix(tt.script, "defect") {
+				login = ""
+			}
+			v := run(t, login+tt.script)
+			var got []string
+			for _, f := range append(v.Findings, v.Notes...) {
+				got = append(got, fmt.Sprint(f.Rule, f.Seqs))
+				if !strings.HasPrefix(f.Sentence, "Request") || !strings.HasSuffix(f.Sentence, ".") || strings.Contains(f.Sentence, "%!") {
+					t.Errorf("sentence %q", f.Sentence)
+				}
+			}
+			if s := strings.Join(got, " "); s != tt.want {
+				t.Errorf("got  %s\nwant %s", s, tt.want)
+			}
+		})
+	}
+}
+
+const expired = "advance 15m\nc1 me a0 401 token_expired\n"
+
+func TestTwoRefreshes(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"together", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused", "two_refreshes[3 4]"},
+		{"the loser is answered first", expired + "c2 refresh r0 401 token_reused\nc1 refresh r0 200", "two_refreshes[3 4]"},
+		{"before half of the new pair's life", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m29s\nc1 refresh r0 401 token_reused", "two_refreshes[3 5]"},
+		{"after half of it", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m31s\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
+		{"none succeeded", expired + "c1 refresh r0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
+		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
+		{"no chain once all is sent again", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200", "early_refresh[5]"},
+		{"no chain of what was given up", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc2 refresh r1 200",
+			"not_repeated[3 4] early_refresh[6]"},
+		{"no chain after a 401 of the new pair", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 401 injected\nc1 refresh r1 200\nc1 me a2 200\nc2 me a2 200", ""},
+		{"a retry after a lost answer", expired + "c1 refresh r0 200 lost\nc2 refresh r0 401 token_reused", ""},
+		{"a retry after an abandoned one", expired + "c1 refresh r0 200 left\nc2 refresh r0 401 token_reused", ""},
+		{"a retry after an injected failure", expired + "c1 refresh r0 503 injected\nc1 refresh r0 200\nc1 me a1 200", ""},
+		{"after the success, whatever was answered", expired + "c1 refresh r0 200\nc1 refresh r0 503 injected\nc1 me a1 200", "two_refreshes[3 4]"},
+		{"within grace", "policy grace 10s\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a1 200", ""},
+		{"after grace", "policy grace 10s\n" + expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 11s\nc2 refresh r0 401 token_reused", "two_refreshes[3 5]"},
+		{"where reuse is allowed", "policy allow\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a2 200", ""},
+		{"without rotation", "policy keep\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a2 200", ""},
+		{"the policy changes", expired + "c1 refresh r0 200\nc1 me a1 200\npolicy grace 1s\nc2 refresh r0 401 token_reused", ""},
+		{"the clock is put back", expired + "c1 refresh r0 200\nc1 me a1 200\nback 1m\nc2 refresh r0 401 token_reused", ""},
+		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r0 401 token_reused", "two_refreshes[1 2]"},
+		{"with a token that has a defect", "defect\nc1 refresh r0 200\nc1 refresh r0 401 token_reused", ""},
+	})
+}
+
+func TestSpentRefreshToken(t *testing.T) {
+	t.Parallel()
+	next := expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 15m\nc1 me a1 401 token_expired\n"
+	check(t, []row{
+		{"at the next expiry", next + "c1 refresh r0 401 token_reused", "spent_refresh_token[3 6]"},
+		{"several times", next + "c1 refresh r0 401 token_reused\nc2 refresh r0 401 token_reused", "spent_refresh_token[3 6 7]"},
+		{"once the new pair was found expired", expired + "c1 refresh r0 200\nc1 me a1 401 token_expired\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
+		{"with the new token", next + "c1 refresh r1 200\nc1 me a2 200", ""},
+		{"where the answer was lost", expired + "c1 refresh r0 200 lost\nadvance 15m\nc1 refresh r0 401 token_reused", ""},
+		{"where reuse is allowed", "policy allow\n" + next + "c1 refresh r0 200\nc1 me a2 200", ""},
+		{"without rotation", "policy keep\n" + next + "c1 refresh r0 200\nc1 me a2 200", ""},
+		{"within a long grace", "life 4s\npolicy grace 10s\nadvance 4s\nc1 refresh r0 200\nadvance 3s\nc1 refresh r0 200", ""},
+	})
+}
+
+func TestRefreshWithoutNeed(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"three times", "c1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[2 3 4]"},
+		{"twice", "c1 refresh r0 200\nc1 refresh r1 200", "early_refresh[2 3]"},
+		{"three times, but not within a lifetime", "c1 refresh r0 200\nadvance 7m\nc1 refresh r1 200\nadvance 7m\nadvance 2m\nc1 refresh r2 200", "early_refresh[2 3]"},
+		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
+		{"with half left", "after 7m30s\nc1 refresh r0 200", ""},
+		{"with a little more than half left", "after 7m29s\nc1 refresh r0 200", "early_refresh[2]"},
+		{"after a 401, whoever gave it", "c1 me a0 401 injected\nc1 refresh r0 200", ""},
+		{"tries of one refresh", "c1 refresh r0 503 injected\nc1 refresh r0 503 injected\nc1 refresh r0 200", "early_refresh[4]"},
+		{"without rotation", "policy keep\nc1 refresh r0 200\nc1 refresh r0 200\nc1 refresh r0 200", "refresh_without_need[2 3 4]"},
+		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
+	})
+}
+
+func TestRepeatedFailure(t *testing.T) {
+	t.Parallel()
+	loop := func(n int, line string) string { return strings.Repeat(line+"\n", n) }
+	check(t, []row{
+		{"five times", loop(5, "c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
+		{"four times", loop(4, "c1 me a0 503 injected"), ""},
+		{"over connections cut by a fault", "c1 me a0 0 lost\nc2 me a0 0 lost\nc3 me a0 0 lost\nc4 me a0 0 lost\nc5 me a0 0 lost", "repeated_failure[2 3 4 5 6]"},
+		{"given up by the client", loop(6, "c1 me a0 0 left"), ""},
+		{"together", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected", ""},
+		{"over old connections, too close to tell", "c1 me a0 | c2 me a0 200\n" + loop(3, "c1 me a0 503 injected\nc2 me a0 503 injected"), ""},
+		{"over old connections, more than 100 ms apart", "c1 me a0 | c2 me a0 200\n" + loop(3, "c1 me a0 503 injected\nafter 100ms\nc2 me a0 503 injected\nafter 100ms"),
+			"repeated_failure[4 5 6 7 8 9]"},
+		{"with a pause of more than 5 s", loop(3, "c1 me a0 503 injected") + "after 5s\n" + loop(2, "c1 me a0 503 injected"), ""},
+		{"with a pause of less than 5 s", loop(3, "c1 me a0 503 injected") + "after 4900ms\n" + loop(2, "c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
+		{"with a pause by the hub's clock alone", loop(3, "c1 me a0 503 injected") + "advance 6s\n" + loop(2, "c1 me a0 503 injected"), ""},
+		{"with a success between", loop(3, "c1 me a0 503 injected") + "c1 me a0 200\n" + loop(3, "c1 me a0 503 injected"), ""},
+		{"with another operation between", loop(3, "c1 me a0 503 injected") + "c1 listing a0 200\n" + loop(3, "c1 me a0 503 injected"), "repeated_failure[2 3 4 6 7 8]"},
+		{"with a dead refresh token", loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[2 3 4 5 6]"},
+		{"a crowd that met the end of the token", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 200"), ""},
+		{"a crowd, and one that tries on", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200"),
+			"repeated_failure[2 3 4 5 6 7]"},
+		{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
+	})
+}
+
+func TestTokenAfterLogout(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"on the same connection", "c1 logout a0 204\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked", "token_after_logout[2 3 4]"},
+		{"on a new connection", "c1 logout a0 204\nc2 me a0 401 token_revoked", "token_after_logout[2 3]"},
+		{"on another, too close to tell", "c2 me a0 200\nc1 logout a0 204\nc2 me a0 401 token_revoked", ""},
+		{"on another, more than 100 ms later", "c2 me a0 200\nc1 logout a0 204\nafter 101ms\nc2 me a0 401 token_revoked", "token_after_logout[3 4]"},
+		{"another logout", "c1 logout a0 204\nc1 logout a0 204", ""},
+		{"the logout's answer is lost", "c1 logout a0 204 lost\nc1 me a0 401 token_revoked", ""},
+		{"the client left before the logout was answered", "c1 logout a0 204 left\nc2 me a0 401 token_revoked", ""},
+		{"the logout failed", "c1 logout a0 503 injected\nc1 me a0 200", ""},
+		{"introspection", "c1 logout a0 204\nc1 introspect a0 200", ""},
+	})
+}
+
+func TestWrongTokenType(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"the refresh token to me", "c1 me r0 401 token_wrong_type\nc1 me r0 401 token_wrong_type", "wrong_token_type[2 3]"},
+		{"the access token to refresh", "c1 refresh a0 401 token_wrong_type", "wrong_token_type[2]"},
+		{"the refresh token to an open listing", "c1 listing r0 200", ""},
+	})
+}
+
+func TestRetryAfterIgnored(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"too soon", "c1 me a0 503 injected wait=2s\nafter 1900ms\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"in time", "c1 me a0 503 injected wait=2s\nafter 1990ms\nc1 me a0 200", ""},
+		{"in time by the hub's clock", "c1 me a0 503 injected wait=2m\nadvance 2m\nc1 me a0 200", ""},
+		{"with the next pair's token", "c1 me a0 503 injected wait=2m\nc1 refresh r0 200\nc1 me a1 200", "retry_after_ignored[2 4] early_refresh[3]"},
+		{"another operation", "c1 me a0 503 injected wait=2m\nc1 listing a0 200", ""},
+		{"together", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s", ""},
+		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
+		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
+	})
+}
+
+func TestTokenInAddress(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"twice", "c1 me - 401 token_missing address\nc1 listing - 200 address", "token_in_address[2 3]"},
+	})
+}
+
+func TestNoRefreshAfterExpiry(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"nothing in two seconds", expired + "after 2s", "no_refresh_after_expiry[2]"},
+		{"nothing yet", expired + "after 1s", ""},
+		{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
+		{"a refresh in time", expired + "after 1900ms\nc1 refresh r0 200\nc1 me a1 200", ""},
+		{"a refresh too late", expired + "after 2100ms\nc1 refresh r0 200\nc1 me a1 200", "no_refresh_after_expiry[2]"},
+		{"a refresh after the hub's clock was advanced", expired + "advance 1m\nc1 refresh r0 200\nc1 me a1 200", ""},
+		{"a refresh that fails", expired + "c1 refresh r0 503 injected\nafter 3s", ""},
+		{"the new pair is there already", "advance 15m\nc1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
+		{"a login instead", expired + "after 10s\nc1 login - 200", ""},
+		{"a logout instead", expired + "after 10s\nc1 logout a0 204", ""},
+		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},
+		{"the clock is put back before two seconds have passed", expired + "after 1s\nback 20m\nafter 3s", ""},
+		{"the clock is put back after it", expired + "after 3s\nback 20m", "no_refresh_after_expiry[2]"},
+	})
+}
+
+func TestNotRepeated(t *testing.T) {
+	t.Parallel()
+	five := "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nc1 refresh r0 200\n"
+	check(t, []row{
+		{"four of five", five + "c1 me a1 200\nafter 2s", "not_repeated[3 4 5 6 7]"},
+		{"four of five, too early to tell", five + "c1 me a1 200", ""},
+		{"none", five + strings.Repeat("c1 me a1 200\n", 5) + "after 2s", ""},
+		{"again, but too late", five + "after 3s\n" + strings.Repeat("c1 me a1 200\n", 5), "not_repeated[2 3 4 5 6 7]"},
+		{"a logout instead", five + "c1 logout a1 204\nafter 3s", ""},
+	})
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for script, open := range map[string]bool{
+		expired:                       true,
+		expired + "advance 3s":        false,
+		expired + "c1 refresh r0 200": true,
+		expired + "c1 refresh r0 200\nc1 me a1 200": false,
+		"c1 me a0 200": false,
+	} {
+		if v := run(t, "c1 login - 200\n"+script); v.Open > 0 != open || v.Open > reaction+time.Millisecond {
+			t.Errorf("open for %v after\n%s", v.Open, script)
+		}
+	}
+}
