@@ -136,7 +136,13 @@ type answer struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	Code    string `json:"code"`
+	User    struct{ Username string }
 }
+
+const (
+	runPath   = "/api/run-ph-barrier-phase2"
+	filesPath = "/api/files/phase2"
+)
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 

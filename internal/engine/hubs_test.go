@@ -43,16 +43,15 @@ func TestThreeHubsAreOne(t *testing.T) {
 	b.refresh(registered.Refresh).want(t, 401, "token_reused")
 	c.me(registered.Access).want(t, 401, "token_revoked")
 
-	run, files := "/api/run-ph-barrier-phase2", "/api/files/phase2"
-	ask("GET", a.base+run, "", "").want(t, 404, "no_run")
-	ask("GET", a.base+files+"/barrier", "", "").want(t, 404, "file_unavailable")
-	ask("POST", b.base+run, "", "").want(t, 200, "")
+	ask("GET", a.base+runPath, "", "").want(t, 404, "no_run")
+	ask("GET", a.base+filesPath+"/barrier", "", "").want(t, 404, "file_unavailable")
+	ask("POST", b.base+runPath, "", "").want(t, 200, "")
 	var listings, barriers, records []string
 	for _, h := range hubs {
-		listings = append(listings, string(ask("GET", h.base+files, "", "").want(t, 200, "").Body))
-		barrier := ask("GET", h.base+files+"/barrier", "", "").want(t, 200, "")
+		listings = append(listings, string(ask("GET", h.base+filesPath, "", "").want(t, 200, "").Body))
+		barrier := ask("GET", h.base+filesPath+"/barrier", "", "").want(t, 200, "")
 		barriers = append(barriers, barrier.Header.Get("Etag")+string(barrier.Body))
-		records = append(records, sameMembers(t, ask("GET", h.base+run, "", "").want(t, 200, "").Body))
+		records = append(records, sameMembers(t, ask("GET", h.base+runPath, "", "").want(t, 200, "").Body))
 	}
 	for i := range hubs {
 		if listings[i] != listings[0] || barriers[i] != barriers[0] || records[i] != records[0] {
@@ -74,7 +73,7 @@ func TestThreeHubsAreOne(t *testing.T) {
 }
 
 // sameMembers returns a JSON object with its members in the order of their names.
-func sameMembers(t *testing.T, body []byte) string {
+func sameMembers(t testing.TB, body []byte) string {
 	t.Helper()
 	var object map[string]any
 	if err := json.Unmarshal(body, &object); err != nil {

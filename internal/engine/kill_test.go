@@ -24,6 +24,7 @@ type facts struct {
 	name, password string
 	live           []answer // pairs that were given and not used since
 	ended          []string // access tokens of sessions that were logged out
+	names          []string // that were registered
 
 	checked int
 }
@@ -66,7 +67,18 @@ func (f *fleet) load(k *facts, done <-chan struct{}) {
 			return
 		default:
 		}
-		h := f.hubs[mathrand.IntN(len(f.hubs))]
+		h := f.any()
+		if mathrand.IntN(100) == 0 {
+			if a := h.register(rand.Text()); f.hears(a) {
+				if a.Status != 201 {
+					f.contradicts("register", a)
+					continue
+				}
+				k.names = append(k.names, a.User.Username)
+				k.live = append(k.live, a)
+			}
+			continue
+		}
 		if len(k.live) == 0 || len(k.live) < 20 && mathrand.IntN(8) == 0 {
 			a := h.login(k.name, k.password)
 			if f.hears(a) {
@@ -98,7 +110,7 @@ func (f *fleet) load(k *facts, done <-chan struct{}) {
 					continue
 				}
 				k.ended = append(k.ended, pair.Access)
-				if other := f.hubs[mathrand.IntN(len(f.hubs))].me(pair.Access); f.hears(other) && other.Code != "token_revoked" {
+				if other := f.any().me(pair.Access); f.hears(other) && other.Code != "token_revoked" {
 					f.contradicts("me after logout", other)
 				}
 			}
@@ -116,6 +128,12 @@ func (f *fleet) check(k *facts) {
 	for _, token := range k.ended {
 		if a := f.any().me(token); a.Code != "token_revoked" {
 			f.contradicts("a session that was logged out", a)
+		}
+		k.checked++
+	}
+	for _, name := range k.names {
+		if a := f.any().register(name); a.Code != "username_taken" {
+			f.contradicts("a name that was taken", a)
 		}
 		k.checked++
 	}
@@ -138,6 +156,35 @@ func (f *fleet) check(k *facts) {
 }
 
 func (f *fleet) any() *hub { return f.hubs[mathrand.IntN(len(f.hubs))] }
+
+// runs is a client who lets hubs run and looks at what they have published, until done.
+func (f *fleet) runs(done <-chan struct{}) {
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+		if a := ask("POST", fmt.Sprintf("%s%s?interval=%dm", f.any().base, runPath, 1+i%60), "", ""); a.Status != 200 && a.Status != 503 && a.Status != 0 {
+			f.contradicts("run", a)
+		}
+		if a := ask("GET", f.any().base+filesPath+"/impact", "", ""); a.Status != 200 && a.Status != 503 && a.Status != 0 {
+			f.contradicts("file", a)
+		}
+	}
+}
+
+// sameFiles checks that all hubs have one set of files and one latest run.
+func (f *fleet) sameFiles() {
+	for _, path := range []string{filesPath, filesPath + "/barrier", filesPath + "/impact", filesPath + "/alertesph", runPath} {
+		first := ask("GET", f.hubs[0].base+path, "", "")
+		for _, h := range f.hubs {
+			if a := ask("GET", h.base+path, "", ""); a.Status != 200 || sameMembers(f.t, a.Body) != sameMembers(f.t, first.Body) {
+				f.contradicts(path+" differs between hubs", a)
+			}
+		}
+	}
+}
 
 // killOne kills a hub, a follower or the leader, waits a little and starts it again.
 func (f *fleet) killOne(round int, down time.Duration) {
@@ -190,6 +237,7 @@ func TestKill(t *testing.T) {
 	for _, k := range known {
 		clients.Go(func() { f.load(k, done) })
 	}
+	clients.Go(func() { f.runs(done) })
 	for round := range rounds {
 		<-time.After(time.Second)
 		f.killOne(round, time.Second)
@@ -198,6 +246,7 @@ func TestKill(t *testing.T) {
 	close(done)
 	clients.Wait()
 
+	f.sameFiles()
 	checked := 0
 	for _, k := range known {
 		f.check(k)
