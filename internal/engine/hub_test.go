@@ -146,8 +146,8 @@ const (
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 
-// ask sends a request with a token and a form, either of which may be "".
-func ask(method, url, token, form string) answer {
+// ask sends a request with a token and a form, either of which may be "", and further header fields.
+func ask(method, url, token, form string, header ...string) answer {
 	request, err := http.NewRequest(method, url, strings.NewReader(form))
 	if err != nil {
 		return answer{}
@@ -158,6 +158,9 @@ func ask(method, url, token, form string) answer {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{}
@@ -167,9 +170,12 @@ func ask(method, url, token, form string) answer {
 	if a.Body, err = io.ReadAll(response.Body); err != nil {
 		return answer{}
 	}
-	json.Unmarshal(a.Body, &a)
+	decode(a.Body, &a)
 	return a
 }
+
+// decode reads what it can of JSON into to.
+func decode(body []byte, to any) { json.Unmarshal(body, to) }
 
 func (h *hub) register(name string) answer {
 	return ask("POST", h.base+"/api/authentication/register", "", "password=password-1&username="+name)

@@ -259,3 +259,40 @@ func TestHealthNamesTheMissingNode(t *testing.T) {
 		t.Errorf("%s, want %s", health.Body, want)
 	}
 }
+
+// TestAJournalMovesIn: users and sessions of a single hub are there for many, and the hub's tokens hold.
+func TestAJournalMovesIn(t *testing.T) {
+	t.Parallel()
+	cluster, dir := enginetest.Start(t, 1), t.TempDir()
+	single := startHub(t, "-dir", dir)
+	alice := single.register("alice").want(t, 201, "")
+	out := single.register("bob").want(t, 201, "")
+	demo := single.login("demo", "demo-password").want(t, 200, "")
+	single.logout(out.Access).want(t, 204, "")
+
+	store := cluster.Address() + "/moved"
+	if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir); status != 1 || !strings.Contains(said, dir) {
+		t.Errorf("a folder in use: %d %s", status, said)
+	}
+	single.kill()
+	for range 2 { // a second time changes nothing
+		if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir); status != 0 {
+			t.Fatalf("%d %s", status, said)
+		}
+	}
+
+	h := startHub(t, "-store", store, "-dir", t.TempDir())
+	h.me(alice.Access).want(t, 200, "")
+	h.me(demo.Access).want(t, 200, "")
+	h.me(out.Access).want(t, 401, "token_revoked")
+	h.refresh(alice.Refresh).want(t, 200, "")
+	h.login("alice", "password-1").want(t, 200, "")
+	h.register("alice").want(t, 409, "username_taken")
+
+	single = startHub(t, "-dir", dir) // the folder is as it was; and now it is another one
+	single.register("carol").want(t, 201, "")
+	single.kill()
+	if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir); status != 1 || !strings.Contains(said, "not the content") {
+		t.Errorf("a folder that has changed: %d %s", status, said)
+	}
+}
