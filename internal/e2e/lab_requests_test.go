@@ -187,7 +187,7 @@ func TestExpectUnmet(t *testing.T) {
 	if got["found"] != 0.0 || len(nearest) != 1 || fmt.Sprint(nearest[0].(object)["differs"]) != "[status]" || nearest[0].(object)["request"].(object)["seq"] != 3.0 {
 		t.Error(got)
 	}
-	if got["detail"] != "Expected exactly 1 within 20ms, found 0." {
+	if got["detail"] != "Expected exactly 1 me with status 401 of demo within 20ms, found 0." {
 		t.Error(got["detail"])
 	}
 }

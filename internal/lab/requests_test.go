@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authhub/internal/lab/judge"
 )
 
 func TestRecordIsARing(t *testing.T) {
@@ -150,4 +152,34 @@ func TestExpectGoesOnAcrossAReset(t *testing.T) {
 		time.AfterFunc(2*time.Second, func() { h.get("/api/files/phase2").want(200) })
 		h.expectation(object{"operation": "listing", "count": object{"exactly": 1}}).want(200)
 	})
+}
+
+// TestWaitingExpectationsAreCheap: while many wait, a request looks at each of them and not at the whole record.
+func TestWaitingExpectationsAreCheap(t *testing.T) {
+	h := newTestHub(t)
+	l := &h.bench("").requests
+	for range maxRequests {
+		l.begin(&seenRequest{Exchange: judge.Exchange{Operation: "me"}})
+	}
+	e := &expectation{filter: filter{Operation: "refresh"}, least: 1, most: noLimit}
+	for range 40 {
+		w := l.watch(e)
+		defer l.unwatch(w)
+	}
+	alone := testing.AllocsPerRun(100, func() { l.begin(&seenRequest{Exchange: judge.Exchange{Operation: "login"}}) })
+	if alone > 5 {
+		t.Errorf("a request makes %v allocations, so somebody copies the record", alone)
+	}
+	w := l.watch(e)
+	r := &seenRequest{Exchange: judge.Exchange{Operation: "refresh"}}
+	l.begin(r)
+	<-w.settled
+	l.clear()
+	if len(w.met) != 0 {
+		t.Error("a cleared request still counts")
+	}
+	l.end(r, func() {})
+	if len(w.met) != 0 {
+		t.Error("a request that was cleared away counts when it ends")
+	}
 }
