@@ -42,6 +42,8 @@ type computation struct {
 	maxGap   int64    // seconds; times are whole seconds, so a fraction of MaxGap changes nothing
 	phi      []float64
 	hydrogen []float64
+
+	firstRejected string // which record was rejected first, and why
 }
 
 // Compute reads a CSV input (csv.go), screens it and computes the content of the three files. Memory grows with the
@@ -57,8 +59,11 @@ func (c *computation) compute(ctx context.Context, r io.Reader, progress func(by
 	if err := c.screen(ctx, newRecordReader(ctx, r, progress)); err != nil {
 		return nil, err
 	}
-	if c.Screening.Accepted == 0 {
-		return c.Results, fmt.Errorf("%w: none of the %d rows is a reading that can be accepted", ErrUnusable, c.Screening.Rows)
+	switch {
+	case c.Screening.Rows == 0:
+		return c.Results, fmt.Errorf("%w: there is no reading after the first line", ErrUnusable)
+	case c.Screening.Accepted == 0:
+		return c.Results, fmt.Errorf("%w: none of the %d readings can be accepted; %s", ErrUnusable, c.Screening.Rows, c.firstRejected)
 	}
 	c.finish()
 	if len(c.alerts) > MaxAlerts {

@@ -26,9 +26,10 @@ type row struct {
 type block struct {
 	data   []byte
 	rows   []row
-	parsed bool  // the rows are there
-	lines  int   // in data
-	err    error // what ended the input behind this block; io.EOF at its end
+	parsed bool   // the rows are there
+	lines  int    // in data
+	err    error  // what ended the input behind this block; io.EOF at its end
+	why    string // the first row that is not parsed is not
 }
 
 // readRows hands the rows of an input after its header to use, block by block in the order of the input. Errors: those
@@ -36,7 +37,7 @@ type block struct {
 func readRows(ctx context.Context, cores int, records *recordReader, use func(*block) error) error {
 	one := false
 	cut := func(b *block) bool {
-		b.rows, b.parsed, b.lines = b.rows[:0], false, 0
+		b.rows, b.parsed, b.lines, b.why = b.rows[:0], false, 0, ""
 		if one = one || !records.nextBlock(b); one {
 			b.readRecords(records)
 		}
@@ -93,6 +94,9 @@ func (b *block) parse(c *clock) {
 		size := c.parseUsual(b.data[at:], r)
 		if size == 0 {
 			size = c.parseLine(b.data[at:], r)
+		}
+		if !r.parsed && b.why == "" {
+			b.why = explainLine(b.data[at : at+size])
 		}
 		r.name += uint32(at)
 		at += size
@@ -165,6 +169,9 @@ func (b *block) readRecords(records *recordReader) {
 		}
 		r := row{line: uint32(rec.line - first), name: uint32(len(b.data))}
 		r.fill(&rec, &c)
+		if !r.parsed && b.why == "" {
+			b.why = explainRecord(&rec)
+		}
 		b.data = append(b.data, rec.station[:r.size]...)
 		b.rows = append(b.rows, r)
 	}

@@ -63,13 +63,14 @@ func (r *recordReader) readHeader() error {
 		r.pos = len("\ufeff")
 	}
 
+	first, _, _ := bytes.Cut(r.buf[r.pos:r.end], []byte{'\n'})
 	var rec record
 	err := r.next(&rec)
 	if err != nil && err != io.EOF {
 		return err
 	}
 	if err == io.EOF || string(rec.time) != "time" || string(rec.station) != "station" || string(rec.ph) != "ph" {
-		return fmt.Errorf("%w: the first line has to be %q", ErrUnusable, Header)
+		return fmt.Errorf("%w: %s", ErrUnusable, explainHeader(first))
 	}
 	return nil
 }
@@ -176,10 +177,14 @@ func trimLineEnd(line []byte) []byte {
 // cut cuts a line without quotes into its fields.
 func (rec *record) cut(line []byte) {
 	first := utcSize
-	if len(line) <= utcSize || line[utcSize] != ',' { // a comma further left would leave a first field too short for a time
+	if len(line) <= utcSize || line[utcSize] != ',' { // most times are this long
 		first = bytes.IndexByte(line, ',')
 	}
 	second := bytes.IndexByte(line[first+1:], ',')
+	if second < 0 && first == utcSize { // the time is shorter, and so malformed
+		first = bytes.IndexByte(line, ',')
+		second = bytes.IndexByte(line[first+1:], ',')
+	}
 	if first >= 0 && second >= 0 {
 		second += first + 1
 		rec.time, rec.station, rec.ph = line[:first], line[first+1:second], line[second+1:]

@@ -64,6 +64,13 @@ func (c *computation) screen(ctx context.Context, records *recordReader) error {
 	})
 }
 
+// explain keeps why the first row that is rejected is rejected.
+func (c *computation) explain(line int, reason, why string) {
+	if c.firstRejected == "" {
+		c.firstRejected = fmt.Sprintf("line %d is %s: %s", line, reason, why)
+	}
+}
+
 // screenRow screens a row of a block that begins at that line.
 func (c *computation) screenRow(b *block, r *row, line int) error {
 	s := &c.Screening
@@ -72,10 +79,16 @@ func (c *computation) screenRow(b *block, r *row, line int) error {
 	name := b.data[r.name:][:r.size]
 	st := c.lookUp(name)
 	switch {
-	case !r.parsed || st == nil && !utf8.Valid(name):
+	case !r.parsed:
+		c.explain(line, "malformed", b.why)
+		s.reject(&s.Rejected.Malformed, line, "malformed")
+		return nil
+	case st == nil && !utf8.Valid(name):
+		c.explain(line, "malformed", "the station is not UTF-8")
 		s.reject(&s.Rejected.Malformed, line, "malformed")
 		return nil
 	case r.ph <= 0 || r.ph >= scaleEnd:
+		c.explain(line, "saturated", "its pH is not between 0 and 14, so the probe was at the end of its scale")
 		s.reject(&s.Rejected.Saturated, line, "saturated")
 		return nil
 	case st != nil && r.at <= st.last:
