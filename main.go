@@ -369,9 +369,19 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveOwn answers a request of the hub's own API.
 func (h *Hub) serveOwn(w http.ResponseWriter, r *http.Request) {
-	if err := h.operations.Serve(h, w, r); err != nil {
+	err := h.operations.Serve(h, w, r)
+	if e, ok := err.(*reply.Error); ok && e.Code == "not_found" && !h.settings.Lab && ofLab(r.URL.Path) {
+		err = reply.Fail(http.StatusNotFound, "not_found", "The lab is off: start the hub with -lab to have /lab and /ns.")
+	}
+	if err != nil {
 		h.answerError(w, r, err)
 	}
+}
+
+// ofLab reports whether a path is one of those that only a hub with a lab has.
+func ofLab(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first == "lab" || first == "ns"
 }
 
 // renewWriteDeadline gives an answer the whole time there is for writing one, after a wait that has used up some of it.

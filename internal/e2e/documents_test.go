@@ -26,7 +26,8 @@ import (
 //   - "```js hub.mjs" (a language and a file name) is written to that file;
 //   - "```sh" is pasted into the shell; what it prints must be the "```text" block that follows it, in which … stands
 //     for what differs each time, or, where there is none, it must exit with status 0;
-//   - "```sh" whose text block says "is ready at" starts a hub, in the place of the one before.
+//   - "```sh" whose text block ends with the address of a hub, or says "is ready at", starts that hub, in the place of
+//     the one before.
 //
 // The pages use port 8080; here each page has a port of its own in its place.
 func TestDocuments(t *testing.T) {
@@ -48,7 +49,7 @@ func TestDocuments(t *testing.T) {
 				switch {
 				case b.file != "":
 					r.write(b)
-				case strings.Contains(b.output, " is ready at "):
+				case strings.Contains(b.output, " is ready at ") || b.output == "http://127.0.0.1:"+r.port+"\n":
 					r.startHub(b)
 				default:
 					r.paste(b)

@@ -81,6 +81,38 @@ func TestStdoutIsOneLine(t *testing.T) {
 	}
 }
 
+// The welcome names what there is to look at, and says nothing of a lab that is off.
+func TestTheWelcomeNamesThePageAndTheLab(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{{"-lab"}, nil} {
+		h := start(t, append(flags, "-log", "text", "-ephemeral")...)
+		h.process.stop(t) // by then all of it has arrived
+		said := h.process.stderr.String()
+		if !strings.Contains(said, "The page: "+h.base+"/\n") {
+			t.Errorf("without the page:\n%s", said)
+		}
+		if named := strings.Contains(said, h.base+"/lab") && strings.Contains(said, h.base+"/ns/NAME"); named != (flags != nil) {
+			t.Errorf("%v:\n%s", flags, said)
+		}
+	}
+}
+
+// Somebody who looks for the lab of a hub without one is told how to get it.
+func TestWithoutALabItsPathsSayHowToGetIt(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral")
+	for _, path := range []string{"/lab", "/lab/clock", "/ns", "/ns/test", "/ns/test/api"} {
+		if detail := h.get(path).want(404, "not_found").str("detail"); !strings.Contains(detail, "start the hub with -lab") {
+			t.Errorf("%s: %s", path, detail)
+		}
+	}
+	for _, path := range []string{"/labs", "/api/lab", "/nsx/test"} {
+		if detail := h.get(path).want(404, "not_found").str("detail"); strings.Contains(detail, "-lab") {
+			t.Errorf("%s: %s", path, detail)
+		}
+	}
+}
+
 func TestReadyFile(t *testing.T) {
 	t.Parallel()
 	file, dir := writeFile(t, "ready", "what an earlier hub wrote"), t.TempDir()

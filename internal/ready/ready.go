@@ -66,13 +66,17 @@ func (n Notice) welcome(demo bool, address string) string {
 	if address != n.BaseURL {
 		state = "It listens on " + address + ".\n" + state
 	}
+	if n.Lab {
+		state += "\nThe lab is on: " + n.BaseURL + "/lab, and a hub for each test at " + n.BaseURL + "/ns/NAME"
+	}
 	if !demo {
-		return fmt.Sprintf("authhub is ready at %s\n%s\nOperations: %s/api\n", n.BaseURL, state, n.BaseURL)
+		return fmt.Sprintf("authhub is ready at %[1]s\n%[2]s\nThe page: %[1]s/\nOperations: %[1]s/api\n", n.BaseURL, state)
 	}
 	return fmt.Sprintf(`authhub is ready at %[1]s
 %[2]s
 Accounts: demo / demo-password, admin / admin-password, disabled / disabled-password
-Open it in a browser, or try:
+The page: %[1]s/
+In a terminal, try:
   curl -s %[1]s/api/authentication/login -d username=demo -d password=demo-password
   curl -s -X POST %[1]s/api/run-ph-barrier-phase2
   curl -s %[1]s/api/files/phase2
