@@ -52,7 +52,7 @@ func TestThrottleForgetsNothingInAFlood(t *testing.T) {
 			if guess(t, th, "admin", clock) == nil {
 				admitted++
 			}
-			flood(before+round*maxThrottled/4, maxThrottled/4)
+			flood(before+round*maxThrottled/10, maxThrottled/10)
 		}
 		if admitted > maxFailures || before == 0 && admitted != maxFailures {
 			t.Errorf("%d guesses at one name with %d names before it", admitted, before)
