@@ -71,6 +71,7 @@ var sentinels = []struct {
 	{account.ErrUnavailable, notAnswering("The store does not answer. Nothing was changed. Try again.")},
 	{account.ErrUnknown, notAnswering("The store did not answer in time. The change may have been made. Try again.")},
 	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
+	{disk.ErrGone, reply.Fail(503, "store_unavailable", "The hub's folder, its journal or its lock was removed or replaced. Put it back and restart the hub.")},
 	{passwd.ErrBusy, busy},
 	{runs.ErrBusy, busy},
 	{results.ErrUploads, busy},
@@ -161,7 +162,7 @@ func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byt
 		locked.Unlock()
 		return nil, nil, err
 	}
-	h.output = results.Open(filepath.Join(o.Dir, "phase2"))
+	h.output = results.Open(filepath.Join(o.Dir, "phase2"), locked.Held)
 	if err := h.output.Err(); err != nil { // logins do not need it
 		h.log.Warn("the three files are unavailable until a run succeeds", "cause", err)
 	}

@@ -61,9 +61,12 @@ func (l *Locked) take(dir string) (err error) {
 	return err
 }
 
-// Holds returns ErrGone unless path still is the name of f, and DIR/lock that of the lock.
+// Held returns ErrGone unless DIR/lock still is the name of the lock. If it is not, DIR may be another process's.
+func (l *Locked) Held() error { return l.OS.Holds(l.path, l.file) }
+
+// Holds returns ErrGone unless the lock is Held and path still is the name of f.
 func (l *Locked) Holds(path string, f File) error {
-	if err := l.OS.Holds(l.path, l.file); err != nil {
+	if err := l.Held(); err != nil {
 		return err
 	}
 	return l.OS.Holds(path, f)

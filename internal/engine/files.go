@@ -169,7 +169,7 @@ func (f *Files) openSet(set published) (*results.Folder, error) {
 	if err := checkSet(path, set); err != nil {
 		return nil, err
 	}
-	folder := results.Open(path)
+	folder := results.Open(path, nil)
 	if err := folder.Err(); err != nil {
 		folder.Close()
 		return nil, err

@@ -201,7 +201,7 @@ func (f *Files) Publish(write results.Writer, modified time.Time) error {
 
 // writeSet writes the three files, durably, and notes their sizes and digests.
 func writeSet(path string, set *published, write results.Writer, modified time.Time) error {
-	folder := results.Open(path)
+	folder := results.Open(path, nil)
 	if err := errors.Join(folder.Publish(write, modified), folder.Close()); err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 const (
 	hashWait = 20 * time.Second // how long a login waits for its turn
 
-	// maxWaiting is how many logins wait at once. Hubs that wait share these places, and each has at least minWaiting.
+	// maxWaiting is how many logins hash or wait at once. Hubs that wait share these places, and each has at least
+	// minWaiting.
 	maxWaiting = 1_000
 	minWaiting = 8
 )
@@ -67,7 +68,7 @@ func (s *slots) enter(ctx context.Context, l *line) (turn chan struct{}, err err
 	if len(l.waiting) == 0 {
 		waitingHubs++
 	}
-	if len(l.waiting) >= max(minWaiting, maxWaiting/waitingHubs) {
+	if l.running+len(l.waiting) >= max(minWaiting, maxWaiting/waitingHubs) {
 		return nil, ErrBusy
 	}
 	if len(l.waiting) == 0 {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/disk"
 )
 
 // body returns a file's bytes, in memory or not, and its ETag.
@@ -38,7 +40,7 @@ func TestContentsOfAnEarlierSetAreLetGo(t *testing.T) {
 	for name, keep := range map[string]int64{"in memory": usualPlain, "on disk": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := Open(t.TempDir())
+			f := Open(t.TempDir(), nil)
 			defer f.Close()
 			f.keepPlain = keep
 			tags := map[string]bool{}
@@ -70,7 +72,7 @@ func TestContentsOfAnEarlierSetAreLetGo(t *testing.T) {
 func TestAFileEditedByHand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f := Open(dir)
+	f := Open(dir, nil)
 	defer f.Close()
 	if err := f.Publish(saying("old"), noon); err != nil {
 		t.Fatal(err)
@@ -165,7 +167,7 @@ func TestGzipIsSentWhileItIsMade(t *testing.T) {
 // TestGzipOfAFileOnDisk is complete, whoever has read the file before, and made once.
 func TestGzipOfAFileOnDisk(t *testing.T) {
 	t.Parallel()
-	f := Open(t.TempDir())
+	f := Open(t.TempDir(), nil)
 	defer f.Close()
 	f.keepPlain = 0
 	if err := f.Publish(saying("old"), noon); err != nil {
@@ -242,5 +244,41 @@ func TestATemporaryFolder(t *testing.T) {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestNothingIsWrittenWhileAnotherMayHoldThePlace: neither a folder nor a file appears, and the old set stays.
+func TestNothingIsWrittenWhileAnotherMayHoldThePlace(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "phase2")
+	var lost error
+	f := Open(dir, func() error { return lost })
+	defer f.Close()
+	write := func(content string) error {
+		return f.Publish(func(_ File, w io.Writer) error {
+			if content == "lost meanwhile" {
+				lost = disk.ErrGone
+			}
+			_, err := io.WriteString(w, content)
+			return err
+		}, time.Now())
+	}
+	if err := write("old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("lost meanwhile"); !errors.Is(err, disk.ErrGone) {
+		t.Errorf("Publish: %v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, Barrier.Name())); err != nil || string(got) != "old" {
+		t.Errorf("the file holds %q (%v)", got, err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("new"); !errors.Is(err, disk.ErrGone) {
+		t.Errorf("Publish: %v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the folder was made again")
 	}
 }

@@ -47,6 +47,7 @@ var (
 // leads out of it. publish.go says how a new set takes the place of the old one.
 type Folder struct {
 	open      func() (tree disk.Tree, path string, err error) // makes the folder if there is none
+	held      func() error                                    // why nothing may be written, or nil
 	temporary bool                                            // not durable, and removed by Close
 	keepPlain int64                                           // bytes of a file kept in memory
 
@@ -65,8 +66,10 @@ type Folder struct {
 }
 
 // Open returns the durable folder at path, which it makes if there is none. It finishes or undoes what a crash has left.
-// If that fails, Err says why, and the files are unavailable until a Publish succeeds.
-func Open(path string) *Folder {
+// If that fails, Err says why, and the files are unavailable until a Publish succeeds. Nothing is written while held returns
+// an error: then the place may be another hub's. A nil
+// held never does.
+func Open(path string, held func() error) *Folder {
 	f := newFolder(func() (disk.Tree, string, error) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return nil, "", err
@@ -74,6 +77,9 @@ func Open(path string) *Folder {
 		tree, err := disk.OpenTree(path)
 		return tree, path, err
 	})
+	if held != nil {
+		f.held = held
+	}
 	f.start()
 	return f
 }
@@ -93,7 +99,7 @@ func Temporary() *Folder {
 }
 
 func newFolder(open func() (disk.Tree, string, error)) *Folder {
-	return &Folder{open: open, keepPlain: usualPlain, at: inPlace()}
+	return &Folder{open: open, held: func() error { return nil }, keepPlain: usualPlain, at: inPlace()}
 }
 
 // inPlace returns where the files are while nothing is being published.
@@ -134,12 +140,15 @@ func (f *Folder) Path() string {
 	return f.path
 }
 
-// ready returns the folder, and makes it if there is none or if somebody has removed it. Errors: ErrClosed; ErrBroken.
+// ready returns the folder, and makes it if there is none or if somebody has removed it. Errors: ErrClosed; ErrBroken; those of held.
 func (f *Folder) ready() (disk.Tree, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed { // nothing would remove a folder made now
 		return nil, ErrClosed
+	}
+	if err := f.held(); err != nil {
+		return nil, err
 	}
 	if f.tree != nil {
 		if _, err := os.Lstat(f.path); f.path == "" || !errors.Is(err, fs.ErrNotExist) {

@@ -94,6 +94,9 @@ func (f *Folder) writeFile(tree disk.Tree, path string, digest hash.Hash, write 
 
 // commit moves the old set into .old, where requests find it from then on, and renames .staging to .commit.
 func (f *Folder) commit(tree disk.Tree) error {
+	if err := f.held(); err != nil {
+		return err
+	}
 	if err := tree.MakeFolder(oldName); err != nil {
 		return err
 	}
