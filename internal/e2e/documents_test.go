@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/engine/enginetest"
 )
 
 // TestDocuments follows the README and each page of docs/ as a reader would: in a clean copy of the project, with a
@@ -29,7 +31,7 @@ import (
 //   - "```sh" whose text block ends with the address of a hub, or says "is ready at", starts that hub, in the place of
 //     the one before.
 //
-// The pages use port 8080; here each page has a port of its own in its place.
+// The pages use ports 8080, 2379 and 2380; here each page has ports of its own in their place. docs/many-hubs.md needs etcd.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -43,9 +45,13 @@ func TestDocuments(t *testing.T) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			r := &reader{t: t, dir: cleanCopy(t), port: freePort(t)}
+			if filepath.Base(page) == "many-hubs.md" {
+				copyFile(t, enginetest.Binary(t), filepath.Join(r.dir, "internal/engine/enginetest/etcd/bin/etcd"))
+			}
+			ports := strings.NewReplacer("8080", r.port, "2379", freePort(t), "2380", freePort(t))
 			r.shell = r.start("bash")
 			defer r.stopHub()
-			for _, b := range codeBlocks(strings.ReplaceAll(readFile(t, page), "8080", r.port)) {
+			for _, b := range codeBlocks(ports.Replace(readFile(t, page))) {
 				switch {
 				case b.file != "":
 					r.write(b)

@@ -26,7 +26,7 @@ import (
 
 const (
 	recipe = "go -C internal/engine/enginetest/etcd build -o bin/etcd go.etcd.io/etcd/server/v3"
-	binary = "internal/engine/enginetest/etcd/bin/etcd"
+	built  = "internal/engine/enginetest/etcd/bin/etcd"
 	host   = "127.0.0.1"
 )
 
@@ -48,11 +48,10 @@ type node struct {
 	said    bytes.Buffer // on stderr; to be read when it has ended
 }
 
-// Start starts a cluster of that many nodes, with further arguments for each, and waits until it works. Where there is
-// no etcd the test is skipped, but not in CI.
+// Start starts a cluster of that many nodes, with further arguments for each, and waits until it works.
 func Start(t testing.TB, nodes int, args ...string) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, path: find(t), args: args}
+	c := &Cluster{t: t, path: Binary(t), args: args}
 	if nodes == 1 {
 		c.args = append(c.args, "--unsafe-no-fsync")
 	}
@@ -73,15 +72,16 @@ func Start(t testing.TB, nodes int, args ...string) *Cluster {
 	return c
 }
 
-// find returns the path of the binary: AUTHHUB_ETCD, or what the recipe has built.
-func find(t testing.TB) string {
+// Binary returns the path of etcd: AUTHHUB_ETCD, or what the recipe has built. Where there is none the test is skipped,
+// but not in CI.
+func Binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("AUTHHUB_ETCD"); path != "" {
 		return path
 	}
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
-		if path := filepath.Join(dir, binary); exists(path) {
+		if path := filepath.Join(dir, built); exists(path) {
 			return path
 		}
 		dir = filepath.Dir(dir)
