@@ -146,9 +146,10 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	queue := hub.runs
 	credentials := func(*http.Request) bool { return o.Dialect != nil && o.Dialect.UsesCookies() }
 	if o.Lab {
-		lab := openLab(ctx, hub)
-		defer lab.Close()
-		front, queue, credentials = lab, lab.Runs(), lab.UsesCookies
+		listener = lab.Listen(listener)
+		l := openLab(ctx, hub)
+		defer l.Close()
+		front, queue, credentials = l, l.Runs(), l.UsesCookies
 	}
 	if o.Run {
 		if err := hub.runOnce(ctx, queue); err != nil || ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -502,5 +503,14 @@ var cleanClients = []behaviour{
 		c.logout()
 		c.login("admin")
 		c.me()
+	}},
+	{"six requests sent ahead on one connection", nil, quiet, func(w *world) {
+		w.login()
+		w.fault(object{"operation": "me", "status": 503, "times": 0})
+		w.ahead(strings.Repeat(w.wire("GET", mePath, ""), 6))
+	}},
+	{"a request sent ahead behind the logout", nil, quiet, func(w *world) {
+		c := w.login()
+		w.ahead(w.wire("POST", logoutPath, c.tokens.access) + w.wire("GET", mePath, c.tokens.access))
 	}},
 }

@@ -3,12 +3,16 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,6 +156,43 @@ func (t *tab) logout() int {
 	access, _ := t.tokens.get()
 	status, _ := t.send("POST", logoutPath, nil, access)
 	return status
+}
+
+// wire is a request as it goes over the wire.
+func (w *world) wire(method, path, token string) string {
+	at, err := url.Parse(w.base)
+	if err != nil {
+		w.t.Error(err)
+	}
+	if token != "" {
+		token = "Authorization: Bearer " + token + "\r\n"
+	}
+	return method + " " + at.Path + path + " HTTP/1.1\r\nHost: " + at.Host + "\r\nContent-Length: 0\r\n" + token + "\r\n"
+}
+
+// ahead sends requests on one connection without waiting for the answer to the one in front (pipelining).
+func (w *world) ahead(requests string) {
+	at, err := url.Parse(w.base)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	conn, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	io.WriteString(conn, requests)
+	answers := bufio.NewReader(conn)
+	for range strings.Count(requests, " HTTP/1.1\r\n") {
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			w.t.Error(err)
+			return
+		}
+		io.Copy(io.Discard, resp.Body)
+	}
 }
 
 // drain lets the access token run out.

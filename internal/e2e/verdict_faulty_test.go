@@ -408,4 +408,25 @@ var faultyClients = []behaviour{
 			c.send("GET", filePaths[0], nil, "")
 		}
 	}},
+	{"every caller refreshes, and logs out when that fails", []string{"two_refreshes[refresh*5]"}, quiet, func(w *world) {
+		c := w.login()
+		race(w)
+		callers(5, func(int) {
+			access, refresh := c.tokens.get()
+			if c.meWith(access) != 401 {
+				return
+			}
+			if c.refreshWith(refresh) == 200 {
+				c.me()
+			} else {
+				c.logout()
+			}
+		})
+	}},
+	{"a token after a logout that a fault answered", []string{"token_after_logout[logout*1 me*1]"}, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "logout", "status": 204})
+		c.logout()
+		c.me()
+	}},
 }

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"authhub/internal/account"
@@ -63,7 +61,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-		seen.Conn, seen.Opened = c.id, c.opened
+		seen.Conn, seen.Opened, seen.Sent = c.id, c.opened, c.heardAt()
 	}
 	body := b.digestBody(r)
 	token := b.presentedToken(w, r, operation)
@@ -178,21 +176,6 @@ func (t *tap) given(hub *Parts) *judge.Pair {
 		return nil
 	}
 	return &judge.Pair{Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt), Lifetime: time.Duration(c.ExpiresAt-c.IssuedAt) * time.Millisecond}
-}
-
-// connection is what the record knows of one.
-type connection struct {
-	id     int64
-	opened time.Time
-}
-
-type connectionKey struct{}
-
-var lastConnection atomic.Int64
-
-// WithConnection is http.Server.ConnContext: it lets the record tell connections apart.
-func WithConnection(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{lastConnection.Add(1), time.Now()})
 }
 
 // readRetryAfter returns how long from now a client is asked to wait, in seconds or until a date (RFC 9110 section

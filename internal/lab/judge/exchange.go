@@ -16,6 +16,7 @@ type Exchange struct {
 	End       Mark      // the answer was sent, or given up; Order 0: the request is under way
 	Conn      int64     // identity of the connection; 0: unknown
 	Opened    time.Time // when the connection was opened, by the machine's clock
+	Sent      time.Time // when the request, or the last part of it, came out of the connection
 	Operation string
 	Method    string
 	Path      string // without the query
@@ -115,11 +116,11 @@ func (e *Exchange) endedBefore(other *Exchange) bool {
 // apart is how much later than an answer a request must come to be after it, when their connections do not tell.
 const apart = 100 * time.Millisecond
 
-// follows reports whether e was certainly sent after before had been answered: it came on the same connection, on one
-// opened since, or long enough after. The answer takes its time to reach the client, and what the client had begun until
+// follows reports whether e was certainly sent after before had been answered: it came on the same connection and was not
+// sent ahead (pipelined), on a connection opened since, or long enough after. The answer takes its time to reach the client, and what the client had begun until
 // then comes after it in the record all the same.
 func (e *Exchange) follows(before *Exchange) bool {
-	return before.endedBefore(e) && (e.Conn != 0 && e.Conn == before.Conn ||
+	return before.endedBefore(e) && (e.Conn != 0 && e.Conn == before.Conn && e.Sent.After(before.End.Machine) ||
 		e.Opened.After(before.End.Machine) || before.End.until(e.Arrival) > apart)
 }
 

@@ -118,7 +118,7 @@ func (s *script) arrive(words []string) *Exchange {
 		s.opened[conn] = s.now.Machine
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
-	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn],
+	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
 		Operation: operation, Method: "GET", Path: "/" + operation, Origin: s.origin,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
 	if operation == "login" {

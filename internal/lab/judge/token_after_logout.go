@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,9 @@ const late = time.Second
 //
 // A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
 // worthless to its client as well, but for one refresh and for what follows within a second.
+//
+// The same second has a client that logs out because its own race has ended the session: its other callers find out one by
+// one. That race is what two_refreshes tells.
 //
 // Not judged: a logout of which the client got no answer, and sessions that the lab ended.
 func (c *trial) tokenAfterLogout(s *session) {
@@ -53,7 +57,7 @@ func (end *ending) covers(e *Exchange) bool {
 }
 
 func (e *Exchange) isLogout() bool {
-	return e.Operation == "logout" && e.received() && !e.Injected && e.Hub >= 200 && e.Hub < 300
+	return e.Operation == "logout" && e.received() && e.Status >= 200 && e.Status < 300
 }
 
 func (e *Exchange) usesToken() bool {
@@ -63,9 +67,14 @@ func (e *Exchange) usesToken() bool {
 // logout returns the session's own end, or nil.
 func (s *session) logout() *ending {
 	for _, e := range s.logouts {
-		if e.isLogout() {
-			return &ending{logout: e, told: e}
+		if !e.isLogout() {
+			continue
 		}
+		end := &ending{logout: e, told: e}
+		if slices.ContainsFunc(s.refreshes, func(r *Exchange) bool { return r.saw("token_reused") && r.Arrival.Order < e.Arrival.Order }) {
+			end.slack = late
+		}
+		return end
 	}
 	return nil
 }
