@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -29,24 +28,6 @@ const (
 	refreshPath  = "/api/authentication/refresh"
 	logoutPath   = "/api/authentication/logout"
 )
-
-// payload returns the claims of a token, unchecked.
-func payload(t *testing.T, token string) map[string]any {
-	t.Helper()
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		t.Fatalf("not a compact JWS: %q", token)
-	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var claims map[string]any
-	if err := json.Unmarshal(data, &claims); err != nil {
-		t.Fatal(err)
-	}
-	return claims
-}
 
 // TestALifeOfASession goes once through every operation on accounts; internal/e2e tells the rest from outside.
 func TestALifeOfASession(t *testing.T) {
@@ -301,13 +282,6 @@ func loginRequest(form map[string]string) *http.Request {
 	r.Host = "hub.test"
 	r.Header.Set("Content-Type", "application/json")
 	return r
-}
-
-// from returns the same hub for a client at another address.
-func (h *testHub) from(remote string) *testHub {
-	other := *h
-	other.remote = remote
-	return &other
 }
 
 // burst sends n of the same login at once and counts the answers by status.

@@ -249,15 +249,6 @@ func (h *testHub) refreshWith(token string) *answer {
 
 func bearerOf(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-func readFile(t testing.TB, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func TestWhoeverOutlastsTheGraceIsCutOff(t *testing.T) {
 	t.Parallel()
 	arrived, stuck := make(chan struct{}), make(chan struct{})

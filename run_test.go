@@ -23,7 +23,6 @@ import (
 	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 	"authhub/internal/results"
-	"authhub/internal/runs"
 )
 
 // TestARun is the story of one run; internal/e2e tells of its parameters, its bodies and the line for it.
@@ -46,36 +45,6 @@ func TestARun(t *testing.T) {
 		t.Errorf("%v", failed)
 	}
 	h.get(listingPath + "/impact").want(200)
-}
-
-// heldRun is a run that doesn't get its input until it is released.
-type heldRun struct {
-	*runs.Run
-	gate chan struct{}
-}
-
-// holdRuns makes h busy with a run until release.
-func holdRuns(h *testHub) *heldRun {
-	h.t.Helper()
-	held := &heldRun{gate: make(chan struct{})}
-	var err error
-	held.Run, err = h.runs.Start("held", phase2.Default(), runs.Input{
-		Name: "held", Key: "held",
-		Open: func() (io.ReadCloser, int64, error) {
-			<-held.gate
-			return io.NopCloser(strings.NewReader(fourReadings)), int64(len(fourReadings)), nil
-		},
-	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return held
-}
-
-// release lets the run go on and waits until it has ended.
-func (r *heldRun) release() {
-	close(r.gate)
-	<-r.Done()
 }
 
 // TestSteadyClients: who reads or writes slowly but steadily is served, however long it takes.

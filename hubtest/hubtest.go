@@ -62,7 +62,7 @@ var base = sync.OnceValues(func() (string, error) {
 })
 
 var (
-	process *exec.Cmd // kept, because the hub ends when its end of the standard input is collected as garbage
+	process atomic.Pointer[exec.Cmd] // kept, because the hub ends when its end of the standard input is collected as garbage
 	started atomic.Int64
 )
 
@@ -97,7 +97,7 @@ func launch(binary string) (string, error) {
 	if err := hub.Start(); err != nil {
 		return "", err
 	}
-	process = hub
+	process.Store(hub)
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		hub.Wait()

@@ -51,7 +51,8 @@ func (s *Embedded) admit(u *User) error {
 		if holder == nil {
 			continue
 		}
-		if slices.ContainsFunc(holder.logins(), func(other string) bool { return strings.ToLower(other) == strings.ToLower(name) }) {
+		lower := strings.ToLower(name) // not folded: the index has found holder by that
+		if slices.ContainsFunc(holder.logins(), func(other string) bool { return strings.ToLower(other) == lower }) {
 			s.clash = fmt.Errorf("user %q has registered in this folder and can't be one of -users or a demo account as well: %w; "+
 				"take it out there", u.Username, taken)
 			return s.clash

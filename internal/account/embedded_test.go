@@ -239,7 +239,7 @@ func TestAlikeUsersOfAnOlderJournal(t *testing.T) {
 	}
 	must(t, s.Close())
 
-	s, err = Open(d, "journal", []*User{newUser("seed", "SECOND", "")}, slog.New(slog.DiscardHandler))
+	_, err = Open(d, "journal", []*User{newUser("seed", "SECOND", "")}, slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "-users") {
 		t.Errorf("a seed of a user's very name: %v", err)
 	}

@@ -233,9 +233,11 @@ func TestPageTurnsTheLab(t *testing.T) {
 
 	b.click(`nav a[href="#accounts"]`)
 	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'expired'`)
-	b.click("[data-key=refresh]")
-	b.wait(`document.querySelector('#wire .code').innerText === 'injected'`)
-	b.click("[data-key=refresh]")
+	// In one go, since the second refresh ignores a Retry-After only if it comes at once.
+	b.call("POST", "/execute/async", map[string]any{"args": []any{}, "script": `
+		const done = arguments[0], refresh = () => document.querySelector('[data-key=refresh]').click();
+		const look = () => document.querySelector('#wire .code')?.innerText === 'injected' ? done(refresh()) : setTimeout(look, 5);
+		refresh(); look()`})
 	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'live'`)
 
 	b.click("#lab-link")
