@@ -1,7 +1,7 @@
 /** A duration as Go writes it: "90s", "16m", "168h", "-1h". */
 export type Duration = string;
 
-export type Operation = 'register' | 'login' | 'me' | 'refresh' | 'logout' | 'listing' | 'file' | 'run' | 'other';
+export type Operation = 'register' | 'login' | 'me' | 'refresh' | 'logout' | 'introspect' | 'listing' | 'file' | 'run' | 'other';
 
 export interface StartOptions {
   /** Path of the binary. Default: what binary() returns. */
@@ -111,6 +111,8 @@ export interface TokenOrder {
   claims?: Record<string, unknown>;
 }
 
+export interface Dialect { name: string; operations: { op: string; on: string; [member: string]: unknown }[]; [member: string]: unknown }
+
 export interface RefreshPolicy { reuse?: 'strict' | 'grace' | 'allow'; grace?: Duration; rotation?: boolean }
 
 /** The test controls of a hub or a namespace. A refused request rejects with the status, code and detail of the answer. */
@@ -125,6 +127,11 @@ export interface Lab {
   /** Lets time pass: clock({ advance }). */
   advance(duration: Duration): Promise<Clock>;
   refreshPolicy(policy: RefreshPolicy): Promise<RefreshPolicy>;
+  /** The description of the API that the hub speaks besides its own. Rejects with the code no_dialect if there is none. */
+  dialect(): Promise<Dialect>;
+  /** Takes the name of a built-in dialect ("supabase") or a description: docs/dialects.md. */
+  setDialect(dialect: string | Dialect): Promise<Dialect>;
+  deleteDialect(): Promise<void>;
   sessions(): Promise<LiveSession[]>;
   /** Makes the tokens of this kind that the session has so far expire now. */
   expire(session: string, token?: 'access' | 'refresh'): Promise<unknown>;

@@ -127,6 +127,9 @@ class Lab {
   advance(duration) { return this.clock({ advance: duration }); }
 
   refreshPolicy(policy) { return this.request('PUT', '/refresh-policy', policy); }
+  dialect() { return this.request('GET', '/dialect'); }
+  setDialect(dialect) { return this.request('PUT', '/dialect', typeof dialect === 'string' ? { name: dialect } : dialect); }
+  deleteDialect() { return this.request('DELETE', '/dialect'); }
   async sessions() { return (await this.request('GET', '/sessions')).sessions; }
   expire(session, token = 'access') { return this.request('POST', `/sessions/${encodeURIComponent(session)}/expire`, { token }); }
   revoke(session) { return this.request('POST', `/sessions/${encodeURIComponent(session)}/revoke`); }
