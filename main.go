@@ -433,13 +433,16 @@ func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
-	return web.Serve(w, r, "index.html")
+	if h.settings.Lab {
+		return web.Serve(w, r, web.PageOfLab)
+	}
+	return web.Serve(w, r, web.Page)
 }
 
-// showAsset serves a part of the page. The description has an address of its own.
+// showAsset serves a part of the page. The page itself and the description have addresses of their own.
 func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("file")
-	if name == web.Description || name == web.WithoutLab {
+	if strings.HasPrefix(name, "index") || strings.HasPrefix(name, "openapi") {
 		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
 	}
 	return web.Serve(w, r, name)
@@ -447,9 +450,9 @@ func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
 
 func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
 	if h.settings.Lab {
-		return web.Serve(w, r, web.Description)
+		return web.Serve(w, r, web.DescriptionWithLab)
 	}
-	return web.Serve(w, r, web.WithoutLab)
+	return web.Serve(w, r, web.Description)
 }
 
 // openLab returns the lab of the hub h.

@@ -3,7 +3,7 @@ import { $, say } from './dom.js';
 import { send, onReach, address, showNothingYet } from './wire.js';
 import { accounts } from './accounts.js';
 import { phase2 } from './phase2.js';
-import { lab } from './lab.js';
+import { lab, hasLab, spaceName } from './lab.js';
 import { live } from './session.js';
 
 const sections = { accounts, phase2, lab };
@@ -12,7 +12,7 @@ const heartbeatGone = 1500;
 
 function showSection() {
   const asked = location.hash.slice(1);
-  const name = asked in sections && !(asked === 'lab' && $('lab-link').hidden) ? asked : 'accounts';
+  const name = asked in sections && !(asked === 'lab' && !hasLab) ? asked : spaceName ? 'lab' : 'accounts';
   for (const id of Object.keys(sections)) {
     $(id).hidden = id !== name;
     sections[id].seen(id === name);
@@ -20,7 +20,7 @@ function showSection() {
     if (id === name) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
-  document.title = `${document.querySelector(`#${name}-h`).textContent} · authhub`;
+  document.title = [spaceName, document.querySelector(`#${name}-h`).textContent, 'authhub'].filter(Boolean).join(' · ');
 }
 
 const themes = ['auto', 'light', 'dark'];
@@ -66,7 +66,7 @@ onReach(reachable => {
     `Start it again in the terminal; this page keeps asking and goes on by itself.${live() ? ' Your tokens are still here.' : ''}`;
   if (back) {
     say('The hub answers again.');
-    start();
+    showSection();
   }
 });
 
@@ -75,18 +75,14 @@ async function beat() {
   setTimeout(beat, here === false ? heartbeatGone : heartbeat);
 }
 
-// The index lists the lab's operations when the hub runs with -lab.
-async function start() {
-  const index = await send('GET', 'api', { quiet: true });
-  $('lab-link').hidden = !/"\/lab"|\/lab"/.test(index.text);
-  showSection();
-}
-
 $('latest').addEventListener('click', () => {
   $('wire').scrollIntoView();
   $('wire-h').focus({ preventScroll: true });
 });
 $('base').textContent = address('');
+$('lab-link').hidden = !hasLab;
+$('space').textContent = spaceName;
+$('space').hidden = !spaceName;
 startTheme();
 showNothingYet();
 for (const section of Object.values(sections)) section.build();
@@ -96,4 +92,4 @@ addEventListener('hashchange', () => {
   $('stage').focus({ preventScroll: true });
 });
 showSection();
-start().then(beat);
+beat();

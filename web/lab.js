@@ -25,12 +25,22 @@ const effects = {
   malformed: ['answers broken JSON', '', () => true],
 };
 
+// hasLab: the hub marks the page when it has a lab, so that the page need not ask for it through the faults.
+export const hasLab = 'lab' in document.documentElement.dataset;
+
+// spaceName is the namespace that this page belongs to, by its path or by its host; '' for the root hub.
+export const spaceName = !hasLab ? '' : (/\/ns\/([A-Za-z0-9_-]{1,64})\/$/.exec(location.pathname) ?? /^([a-z0-9_-]{1,64})\.localhost$/.exec(location.hostname))?.[1] ?? '';
+const byHost = spaceName && !location.pathname.endsWith(`/ns/${spaceName}/`);
+
 let key = ''; // AUTHHUB_LAB_KEY, asked for when the hub wants one
 let timer = null;
 let paused = false;
 const rows = new Map(); // requests shown, by seq
 let last = 0; // all requests up to this seq are here, and answered
 let snapshot = null;
+let findings = []; // and notes, of the latest report
+let opened = null; // seq of the request whose details are shown
+const wanted = { operation: '', user: '', status: '' }; // filters of the requests shown
 let parts = null;
 const shown = new Map(); // what each part shows, as JSON
 
@@ -60,19 +70,22 @@ async function act(done, method, path, json) {
 }
 
 async function look() {
-  const [state, faults, sessions, requests, report] = await Promise.all([
+  const [state, faults, sessions, requests, report, spaces] = await Promise.all([
     ask('GET', '', { quiet: true }), ask('GET', '/faults', { quiet: true }), ask('GET', '/sessions', { quiet: true }),
-    ask('GET', `/requests?after=${last}`, { quiet: true }), ask('GET', '/report?within=1ms', { quiet: true })]);
+    ask('GET', `/requests?after=${last}`, { quiet: true }), ask('GET', '/report?within=1ms', { quiet: true }),
+    spaceName ? null : send('GET', 'ns', { token: key || undefined, quiet: true })]);
   parts.key.hidden = state.status !== 401;
   if (!state.ok) return;
   if (state.data.counts.requests < rows.size) forget(); // somebody else has cleared the record
-  update(parts.where, [state.data.namespace, state.data.counts.namespaces], () => whereabouts(state.data));
+  update(parts.where, [state.data.namespace], () => whereabouts(state.data));
+  if (spaces?.ok) update(parts.spaces, spaces.data.namespaces, drawSpaces);
   drawClock(state.data);
   drawPolicy(state.data);
   update(parts.faults, faults.data?.faults ?? [], drawFaults);
   update(parts.sessions, sessions.data?.sessions ?? [], drawSessions);
+  if (report.ok) findings = [...report.data.findings, ...report.data.notes.map(n => ({ ...n, note: true }))];
   drawRequests(requests.data?.requests ?? []);
-  update(parts.report, report.data?.findings ?? [], drawReport);
+  update(parts.report, findings, drawReport);
 }
 
 // update redraws a part only where what it shows has changed: it is looked at every second.
@@ -89,9 +102,14 @@ function build() {
   const box = (title, ...rest) => h('div', { class: 'card' }, h('h3', null, title), rest);
   parts = {
     note: h('p', { class: 'note', hidden: true }),
-    key: keyForm(), where: h('p', { class: 'dim' }), clock: h('div'), policy: h('div'), faults: h('div'), sessions: h('div'), requests: h('tbody'), report: h('div'),
+    key: keyForm(), where: h('p', { class: 'dim' }), spaces: h('div'), detail: h('div', { class: 'detail', hidden: true }), clock: h('div'), policy: h('div'), faults: h('div', { id: 'queue' }), sessions: h('div'), requests: h('tbody'), report: h('div'),
   };
   $('bench').append(parts.key, parts.where, parts.note,
+    h('div', { class: 'card' }, h('h3', null, 'Report'), parts.report),
+    h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Requests'), requestControls()), requestFilters(), parts.detail,
+      h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Requests' }, h('table', { class: 'rows requests' },
+        h('thead', null, h('tr', null, ['No.', 'Operation', 'Answer', 'User', 'Token', 'Took', 'Fault'].map(t => h('th', { scope: 'col' }, t)))), parts.requests))),
+    spaceName ? null : h('div', { class: 'card' }, h('h3', null, 'Namespaces'), parts.spaces),
     h('div', { class: 'pair' },
       box('Clock', parts.clock, clockControls()),
       box('Refresh policy', parts.policy, policyControls(), h('h3', { class: 'sub' }, 'Whole hub'), stateControls())),
@@ -99,10 +117,6 @@ function build() {
       h('p', { class: 'dim' }, 'A queue: each waits for its operation, does its harm so many times, and is used up.'),
       h('div', { class: 'chips' }, presets.map(([label, fault]) => button(label, () => act(`Queued: ${label}.`, 'POST', '/faults', fault), 'chip'))),
       faultForm(), parts.faults),
-    h('div', { class: 'card' }, h('h3', null, 'Report'), parts.report),
-    h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Requests'), requestControls()),
-      h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Requests' }, h('table', { class: 'rows requests' },
-        h('thead', null, h('tr', null, ['No.', 'Operation', 'Answer', 'User', 'Token', 'Took', 'Fault'].map(t => h('th', { scope: 'col' }, t)))), parts.requests))),
     h('div', { class: 'card' }, h('h3', null, 'Sessions'), parts.sessions),
     h('div', { class: 'card' }, h('h3', null, 'A token to order'),
       h('p', { class: 'dim' }, 'Sound, or with exactly one thing wrong. It comes with a session of its own.'), tokenForm()));
@@ -110,9 +124,19 @@ function build() {
 
 // whereabouts says which hub this is, and leads to another one.
 function whereabouts(state) {
-  if (state.namespace) return ['This is the namespace ', h('b', null, state.namespace), '. ', h('a', { href: '../../#lab' }, 'To the root hub')];
-  return [`This is the root hub; beside it ${state.counts.namespaces === 1 ? 'is 1 namespace' : `are ${state.counts.namespaces} namespaces`}. `,
-    h('a', { href: `ns/page-${Math.random().toString(36).slice(2, 8)}/#lab` }, 'Open the page of a new one')];
+  if (!state.namespace) return ['This is the root hub. ', h('a', { href: `ns/page-${Math.random().toString(36).slice(2, 8)}/#lab` }, 'Open the page of a new namespace')];
+  return ['This is the namespace ', h('b', null, state.namespace), '. ', byHost ? null : h('a', { href: '../../#lab' }, 'All namespaces')];
+}
+
+function drawSpaces(spaces) {
+  const when = t => h('time', { datetime: t }, ago(Date.parse(t) / 1000, Date.now() / 1000));
+  return spaces.length === 0 ? h('p', { class: 'hollow' }, 'There is no namespace. One exists from the first request to it.')
+    : h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Namespaces' }, h('table', { class: 'rows' },
+      h('thead', null, h('tr', null, ['Namespace', 'Latest request', 'Requests', 'Findings'].map(t => h('th', { scope: 'col' }, t)))),
+      h('tbody', null, spaces.map(sp => h('tr', null,
+        h('th', { scope: 'row' }, h('a', { href: `ns/${sp.name}/#lab` }, sp.name)),
+        h('td', null, sp.last_request_at ? when(sp.last_request_at) : '—'), h('td', { class: 'num' }, sp.requests),
+        h('td', { class: 'num' }, sp.findings === 0 ? '0' : h('span', { class: 'badge', 'data-tone': 'bad' }, sp.findings)))))));
 }
 
 function tokenForm() {
@@ -156,17 +180,23 @@ function clockControls() {
   ];
 }
 
+// inForce is which of the choices of policyControls is in force.
+const inForce = p => (p.rotation === false ? 'fixed' : p.reuse);
+
 function drawPolicy(state) {
   const p = state.policy;
-  const words = { strict: 'A spent refresh token ends its session.', grace: `Within ${p.grace} the spent token gets the same successor pair again.`, allow: 'Spent refresh tokens go on working.' };
-  parts.policy.replaceChildren(h('p', { class: 'big' }, p.reuse), h('p', { class: 'dim' }, words[p.reuse] ?? ''));
+  const words = { strict: 'A spent refresh token ends its session.', grace: `Within ${p.grace} the spent token gets the same successor pair again.`,
+    allow: 'Spent refresh tokens go on working.', fixed: 'No rotation: the refresh token stays.' };
+  parts.policy.replaceChildren(h('p', { class: 'dim' }, words[inForce(p)] ?? ''));
+  for (const chip of document.querySelectorAll('#bench [data-policy]')) chip.setAttribute('aria-pressed', String(chip.dataset.policy === inForce(p)));
 }
 
 function policyControls() {
   const grace = h('input', { name: 'grace', value: '10s', 'aria-label': 'Grace period', spellcheck: 'false' });
-  const put = json => act(`Reuse of a spent refresh token: ${json.reuse}.`, 'PUT', '/refresh-policy', json);
-  return h('div', { class: 'line' }, button('Strict', () => put({ reuse: 'strict' }), 'chip'), button('Grace of', () => put({ reuse: 'grace', grace: grace.value.trim() }), 'chip'), grace,
-    button('Allow', () => put({ reuse: 'allow' }), 'chip'));
+  const choice = (name, label, json) => h('button', { type: 'button', class: 'chip', 'data-policy': name, 'aria-pressed': 'false',
+    onclick: () => act(`Refresh policy: ${label.toLowerCase()}.`, 'PUT', '/refresh-policy', json()) }, label);
+  return h('div', { class: 'line' }, choice('strict', 'Strict', () => ({ reuse: 'strict' })), choice('grace', 'Grace of', () => ({ reuse: 'grace', grace: grace.value.trim() })), grace,
+    choice('allow', 'Allow', () => ({ reuse: 'allow' })), choice('fixed', 'No rotation', () => ({ rotation: false })));
 }
 
 function stateControls() {
@@ -230,10 +260,25 @@ function requestControls() {
   return h('div', { class: 'filters' }, pause, button('Clear', () => { forget(); act('The record is empty.', 'DELETE', '/requests'); }));
 }
 
+// requestFilters narrows the requests that are shown; it asks the hub for nothing.
+function requestFilters() {
+  const look = name => e => { wanted[name] = e.target.value.trim(); showRequests(); };
+  return h('form', { class: 'line', 'aria-label': 'Filters', onsubmit: e => e.preventDefault() },
+    h('label', { class: 'inline' }, 'Operation', h('select', { name: 'wanted-operation', onchange: look('operation') },
+      [['', 'any'], ...[...operations.filter(o => o !== '*'), 'introspect', 'other'].map(o => [o, o])].map(([v, label]) => h('option', { value: v }, label)))),
+    h('label', { class: 'inline' }, 'User', h('input', { name: 'wanted-user', size: 10, spellcheck: 'false', autocapitalize: 'none', oninput: look('user') })),
+    h('label', { class: 'inline' }, 'Status', h('input', { name: 'wanted-status', class: 'short', inputmode: 'numeric', oninput: look('status') })));
+}
+
+const isWanted = r => (!wanted.operation || r.operation === wanted.operation)
+  && (!wanted.user || (r.user ?? '').toLowerCase().includes(wanted.user.toLowerCase()))
+  && (!wanted.status || String(r.status ?? '').startsWith(wanted.status));
+
 function forget() {
   rows.clear();
   last = 0;
-  parts.requests.replaceChildren();
+  opened = null;
+  showRequests();
 }
 
 function drawRequests(fresh) {
@@ -244,32 +289,61 @@ function drawRequests(fresh) {
   for (const seq of seqs.splice(kept)) rows.delete(seq);
   const open = seqs.filter(seq => rows.get(seq).duration_ms === null);
   last = Math.min(seqs[0], ...open.map(seq => seq - 1));
-  parts.requests.replaceChildren(...seqs.map(seq => requestRow(rows.get(seq), !before.has(seq))));
+  showRequests(before);
 }
 
+// showRequests draws the rows that are wanted, the latest first. Those not among before are marked as new.
+function showRequests(before = new Set(rows.keys())) {
+  const list = [...rows.values()].filter(isWanted).sort((a, b) => b.seq - a.seq);
+  redraw(parts.requests, ...list.map(r => requestRow(r, !before.has(r.seq))));
+  showDetail();
+}
+
+const tokenWords = t => t && [t.kind, t.generation === null ? null : `generation ${t.generation}`, t.state?.replaceAll('_', ' ')].filter(part => part !== null).join(', ');
+
 function requestRow(r, fresh) {
-  const token = r.token && [r.token.kind, r.token.generation, r.token.state].filter(part => part !== null).join(' ');
-  return h('tr', { id: `seq-${r.seq}`, class: fresh && 'fresh' },
+  return h('tr', { id: `seq-${r.seq}`, class: fresh && 'fresh', onclick: () => openRequest(r.seq), 'data-open': r.seq === opened },
     h('td', { class: 'num' }, r.seq),
-    h('th', { scope: 'row', title: `${r.method} ${r.path} at ${r.at}` }, r.operation),
+    h('th', { scope: 'row' }, h('button', { type: 'button', class: 'plain', 'aria-expanded': String(r.seq === opened), 'aria-label': `Details of request ${r.seq}, ${r.operation}` }, r.operation)),
     h('td', null, r.status === null ? h('span', { class: 'badge' }, r.duration_ms === null ? 'waiting' : 'cut') : h('span', { class: 'badge', 'data-tone': tone(r.status) }, r.status), r.code && h('code', { class: 'code' }, r.code)),
     h('td', null, r.user ?? '—'),
-    h('td', null, token ?? '—'),
+    h('td', null, tokenWords(r.token) ?? '—'),
     h('td', { class: 'num' }, r.duration_ms === null ? '—' : `${r.duration_ms.toFixed(1)} ms`),
     h('td', null, r.fault && h('code', null, r.fault)));
 }
 
-function drawReport(findings) {
-  return findings.length === 0 ? h('p', { class: 'hollow' }, 'Nothing to blame: a clean client so far.')
-    : h('ul', { class: 'list' }, findings.map(f => h('li', { class: 'finding' }, h('b', null, f.rule.replaceAll('_', ' ')), h('span', null, f.sentence),
+function openRequest(seq) {
+  opened = opened === seq ? null : seq;
+  showRequests();
+}
+
+// showDetail shows all that the record has of the request that is open, and what the report says of it.
+function showDetail() {
+  const r = rows.get(opened);
+  parts.detail.hidden = !r;
+  if (!r) return;
+  const about = findings.filter(f => f.seqs.includes(r.seq));
+  const lines = [
+    ['Request', `${r.seq}: ${r.method} ${r.path}`], ['Came at', `${r.at} (the hub’s clock)`],
+    ['Answered', r.status === null ? (r.duration_ms === null ? 'not yet' : 'nothing: the connection was cut') : `${r.status}${r.code ? ` ${r.code}` : ''}, after ${r.duration_ms?.toFixed(1)} ms`],
+    ['Token', tokenWords(r.token) ?? 'none'], ['User', r.user ?? 'unknown'], ['Session', r.session ?? 'none'], ['Fault', r.fault ?? 'none'],
+    ['In the report', about.length === 0 ? 'nothing' : about.map(f => h('p', null, h('b', null, f.rule.replaceAll('_', ' ')), ' ', f.sentence))],
+  ];
+  parts.detail.replaceChildren(h('dl', { class: 'headers' }, lines.map(([name, value]) => [h('dt', null, name), h('dd', null, value)])),
+    button('Close', () => openRequest(r.seq)));
+}
+
+function drawReport(list) {
+  showDetail();
+  return list.length === 0 ? h('p', { class: 'hollow' }, 'Nothing to blame: a clean client so far.')
+    : h('ul', { class: 'list' }, list.map(f => h('li', { class: f.note ? 'finding advice' : 'finding' }, h('b', null, f.note ? 'Note: ' : '', f.rule.replaceAll('_', ' ')), h('span', null, f.sentence),
       h('span', { class: 'dim' }, 'requests ', f.seqs.map((n, i) => [i ? ', ' : '', h('a', { href: `#seq-${n}`, onclick: e => { e.preventDefault(); point(n); } }, n)])))));
 }
 
-// point scrolls to a request and marks it.
+// point opens a request, whatever the filters, and scrolls to it.
 function point(seq) {
-  const row = document.getElementById(`seq-${seq}`);
-  if (!row) return say('That request is no longer among the latest shown here.');
-  row.scrollIntoView({ block: 'center' });
-  row.classList.remove('fresh');
-  requestAnimationFrame(() => row.classList.add('fresh'));
+  if (!rows.has(seq)) return say('That request is no longer among the latest shown here.');
+  opened = seq;
+  showRequests();
+  (document.getElementById(`seq-${seq}`) ?? parts.detail).scrollIntoView({ block: 'center' });
 }

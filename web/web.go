@@ -37,10 +37,12 @@ var pageTypes = map[string]string{
 	".json": "application/json",
 }
 
-// Description is the name of the description (OpenAPI 3.1), WithoutLab that of the description of a hub without a lab.
+// Names of files: the page and the description (OpenAPI 3.1), of a hub with a lab and of one without.
 const (
-	Description = "openapi.json"
-	WithoutLab  = "openapi-without-lab.json"
+	Page               = "index.html"
+	PageOfLab          = "index-with-lab.html"
+	Description        = "openapi-without-lab.json"
+	DescriptionWithLab = "openapi.json"
 )
 
 // asset is one file of the page.
@@ -80,7 +82,8 @@ var assets = sync.OnceValue(func() map[string]asset {
 		}
 		return nil
 	})
-	add(WithoutLab, dropLab(all[Description].content))
+	add(Description, dropLab(all[DescriptionWithLab].content))
+	add(PageOfLab, markLab(all[Page].content))
 	return all
 })
 
@@ -105,4 +108,10 @@ func dropLab(content []byte) []byte {
 	})
 	short, _ := json.Marshal(doc)
 	return short
+}
+
+// markLab returns the page with the mark by which its program knows that there is a lab. It need not ask the hub, whose
+// answer may be a fault.
+func markLab(page []byte) []byte {
+	return bytes.Replace(page, []byte("<html "), []byte("<html data-lab "), 1)
 }

@@ -229,7 +229,7 @@ func TestPageTurnsTheLab(t *testing.T) {
 	b.js(`[...document.querySelectorAll('#lab button')].find(b => b.innerText === '+ 16m').click()`)
 	b.wait(`document.querySelector('#lab').innerText.includes('Real time plus 16 min')`)
 	b.js(`[...document.querySelectorAll('#lab button')].find(b => b.innerText === 'Refresh answers 503 once').click()`)
-	b.wait(`document.querySelector('#lab .list').innerText.includes('1 to go')`)
+	b.wait(`document.querySelector('#queue .list').innerText.includes('1 to go')`)
 
 	b.click(`nav a[href="#accounts"]`)
 	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'expired'`)
@@ -241,7 +241,7 @@ func TestPageTurnsTheLab(t *testing.T) {
 	b.wait(`document.querySelector('.token[data-kind=access]').dataset.state === 'live'`)
 
 	b.click("#lab-link")
-	b.wait(`document.querySelector('#seq-1') && document.querySelector('.requests').innerText.includes('injected') && document.querySelector('#lab .list').innerText.includes('spent')`)
+	b.wait(`document.querySelector('#seq-1') && document.querySelector('.requests').innerText.includes('injected') && document.querySelector('#queue .list').innerText.includes('spent')`)
 	b.wait(`document.querySelector('.finding').innerText.includes('retry after ignored')`)
 	b.js(`document.querySelector('.finding a').click()`)
 	b.wantAccessible(axe(t), "the lab")
@@ -250,6 +250,50 @@ func TestPageTurnsTheLab(t *testing.T) {
 
 	b.wantQuiet("503")
 	b.wantOnly(base)
+}
+
+// TestPageLooksOnWhileEverythingIsDown opens pages while a fault cuts every request.
+func TestPageLooksOnWhileEverythingIsDown(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 1000, "light")
+	p := start(t, "-ephemeral", "-lab")
+	ns := p.space("under-test")
+	pair := ns.login("demo")
+	for range 6 {
+		ns.me(pair.refresh).want(401)
+	}
+	id := ns.fault(object{"operation": "*", "drop": "before", "times": 0})
+
+	b.open(ns.base + "/")
+	b.wait(`!document.querySelector('#lab').hidden && document.querySelector('#lab').innerText.includes('This is the namespace under-test')`)
+	b.wait(`document.title === 'under-test · Lab · authhub' && document.querySelector('.brand').innerText.includes('under-test')`)
+	b.wait(`[...document.querySelectorAll('#bench .card h3')].slice(0, 3).map(h => h.innerText).filter(t => t !== 'Lab key').join() === 'Report,Requests'`)
+	b.wait(`document.querySelector('.finding') && document.querySelectorAll('.requests tbody tr').length === 7`)
+	b.wait(`document.querySelector('[data-policy=strict]').getAttribute('aria-pressed') === 'true'`)
+
+	b.js(`document.querySelector('#seq-2 button').click()`)
+	for _, want := range []string{"GET /api/authentication/me", "wrong type", "401 token_wrong_type", "(the hub’s clock)"} {
+		if got := b.text(".detail"); !strings.Contains(got, want) {
+			t.Errorf("the details lack %q:\n%s", want, got)
+		}
+	}
+	b.js(`document.querySelector('.finding a').click()`)
+	b.wait(`document.querySelector('.detail').innerText.includes(document.querySelector('.finding span').innerText)`)
+	b.js(`{ const s = document.querySelector('[name=wanted-operation]'); s.value = 'login'; s.dispatchEvent(new Event('change')); }`)
+	b.wait(`document.querySelectorAll('.requests tbody tr').length === 1`)
+	b.wantAccessible(axe(t), "the lab of a namespace")
+	if f := ns.get("/lab/faults").list("faults")[0]; f["id"] != id || f["hits"] != 0.0 {
+		t.Errorf("looking on has met the fault: %v", f)
+	}
+	if got := ns.requests(); len(got) != 7 {
+		t.Errorf("looking on is in the record: %v", got)
+	}
+
+	b.open(p.base + "/#lab")
+	b.wait(`document.querySelector('#lab').innerText.includes('under-test')`)
+	b.wantAccessible(axe(t), "the lab of the root")
+	b.wantQuiet()
+	b.wantOnly(p.base)
 }
 
 // axe is axe-core, which .ci/run puts where web/test/package.json says.
