@@ -1,8 +1,8 @@
 // embedded.go owns the verbs of the embedded store: the rules, the order check, append, apply, wait.
 //
 // A verb checks the rules, appends an event to the journal and applies the same event to the maps, all under one
-// mutex. Then it releases the mutex and waits until the last appended event is on disk: its own, or the one of
-// another verb that its answer may rest on. A change is seen by others from the moment it is applied; it is
+// mutex. Then it releases the mutex and waits until the last appended event is on disk. That is its own event, or
+// another verb's, on which its answer may rest. A change is seen by others from the moment it is applied; it is
 // acknowledged, and so promised, only when it is synced. Once the journal has failed nothing is changed any more
 // (ErrFailed) and reads go on.
 
@@ -37,7 +37,7 @@ type Embedded struct {
 	gone     map[string]bool  // ids of seeds that have been deleted
 	sessions map[string]*Session
 	ofUser   map[string]*sessionList
-	reused   map[string]int // generation that sessions had reached when the reuse of a spent token ended them
+	reused   map[string]int // by session that the reuse of a spent token ended: the generation that it had reached
 	clash    error          // a user of the journal and a seed that can't both be there
 }
 

@@ -90,41 +90,44 @@ func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				d := disktest.New("journal", nil)
-				s := mustOpen(t, d)
-				defer s.Close()
-				must(t, s.Register(t.Context(), newUser("kim", "kim", ""), newSession("kim", "s", start)))
-				_, _, err := s.Rotate(t.Context(), ref, 0, start, ReusePolicy{})
-				must(t, err)
-
-				synced := make(chan struct{})
-				d.SetFault(func(op string) error {
-					if op == "sync" {
-						<-synced
-					}
-					return nil
-				})
-				go row.first(t.Context(), s)
-				synctest.Wait()
-				answered := false
-				go func() {
-					if err := row.then(t.Context(), s); !errors.Is(err, row.want) {
-						t.Errorf("error %v, want %v", err, row.want)
-					}
-					answered = true
-				}()
-				synctest.Wait()
-				if answered {
-					t.Error("answered before what it rests on was on disk")
-				}
-				close(synced)
-				synctest.Wait()
-				if !answered {
-					t.Error("not answered afterwards")
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { answerAfterSync(t, row.first, row.then, row.want) })
 		})
+	}
+}
+
+// answerAfterSync fails unless then answers want, and only after the record of first is synced.
+func answerAfterSync(t *testing.T, first, then func(context.Context, *Embedded) error, want error) {
+	d := disktest.New("journal", nil)
+	s := mustOpen(t, d)
+	defer s.Close()
+	must(t, s.Register(t.Context(), newUser("kim", "kim", ""), newSession("kim", "s", start)))
+	_, _, err := s.Rotate(t.Context(), SessionRef{"kim", "s"}, 0, start, ReusePolicy{})
+	must(t, err)
+
+	synced := make(chan struct{})
+	d.SetFault(func(op string) error {
+		if op == "sync" {
+			<-synced
+		}
+		return nil
+	})
+	go first(t.Context(), s)
+	synctest.Wait()
+	answered := false
+	go func() {
+		if err := then(t.Context(), s); !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+		answered = true
+	}()
+	synctest.Wait()
+	if answered {
+		t.Error("answered before what it rests on was on disk")
+	}
+	close(synced)
+	synctest.Wait()
+	if !answered {
+		t.Error("not answered afterwards")
 	}
 }
 

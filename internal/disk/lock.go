@@ -30,8 +30,8 @@ type Locked struct {
 	folder *os.File // DIR, locked as well where the system can; nil where it can't
 }
 
-// Lock locks the folder dir. If another process holds it, the error names that process. Both the folder and DIR/lock are
-// locked: whoever deletes DIR/lock can't start a second hub.
+// Lock locks the folder dir. If another process holds it, the error names that process. Both the folder and DIR/lock
+// are locked, so deleting DIR/lock lets no second hub in.
 func Lock(dir string) (*Locked, error) {
 	l := &Locked{path: filepath.Join(dir, "lock")}
 	err := l.take(dir)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// openLocked opens the file at path, makes it if it is absent, and locks it with flock. It returns errLocked if another
-// process has locked it, and an error if path is a symbolic link.
+// openLocked opens the file at path, makes it if it is absent, and locks it with flock. It returns errLocked if
+// another process has locked it, and an error if path is a symbolic link.
 func openLocked(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD

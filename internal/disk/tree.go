@@ -1,5 +1,5 @@
-// tree.go owns what publishing a set of files asks of the operating system, so that tests can put a failing disk in its
-// place (package disktest).
+// tree.go owns what publishing a set of files asks of the operating system, so that tests can put a failing disk in
+// its place (package disktest).
 
 package disk
 
@@ -53,7 +53,8 @@ type ReadFile interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// OpenTree opens the folder at path. If the folder is a symbolic link, it must not lead out of the folder that it is in.
+// OpenTree opens the folder at path. If the folder is a symbolic link, it must not lead out of the folder that it is
+// in.
 func OpenTree(path string) (Tree, error) {
 	parent, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {

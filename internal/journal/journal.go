@@ -147,8 +147,8 @@ func (j *Journal) Append(payload []byte) *Commit {
 	return j.batchLocked()
 }
 
-// Check returns nil if the journal takes records and its file still has its name. If not, the journal fails. It waits for
-// the records that are being written. Errors: ErrFailed, ctx.Err().
+// Check returns nil if the journal takes records and its file still has its name. If not, the journal fails. It waits
+// for the records that are being written. Errors: ErrFailed, ctx.Err().
 func (j *Journal) Check(ctx context.Context) error {
 	j.mu.Lock()
 	err := j.err
@@ -220,7 +220,8 @@ func (j *Journal) Failed() error {
 	return j.err
 }
 
-// Close commits what is pending and ends the committer. It returns the error of Failed, or the error of closing the file.
+// Close commits what is pending and ends the committer. It returns the error of Failed, or the error of closing the
+// file.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if !j.closed {

@@ -105,8 +105,8 @@ func (w *work) remember(digest [sha256.Size]byte) {
 	w.verified[digest] = struct{}{}
 }
 
-// digest is the keyed digest of the credential and the password, each part with its length, so that no two pairs have one
-// digest. The key stands in front: a digest never leaves the process, so nobody can extend it.
+// digest is the keyed digest of the credential and the password, each part with its length, so that no two pairs have
+// one digest. The key stands in front: a digest never leaves the process, so nobody can extend it.
 func (w *work) digest(c *Credential, password string) [sha256.Size]byte {
 	message := append(make([]byte, 0, 512), w.key...)
 	for _, n := range []int{c.rounds, len(c.salt), len(c.hash), len(c.plain)} {

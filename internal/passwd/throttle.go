@@ -14,7 +14,7 @@ const (
 	maxFailures   = 10
 	failureWindow = time.Minute
 	maxThrottled  = 50_000 // pairs of user name and address that have a count of their own
-	sharedCounts  = 4_096  // for the pairs beyond
+	sharedCounts  = 4_096  // for all other pairs
 	maxName       = 254    // bytes; nobody has a longer name, so it need not be remembered
 )
 
@@ -31,17 +31,17 @@ type Throttle struct {
 	shared map[uint64]*Attempts // by a hash of the pair
 }
 
-// pair is what is counted by.
+// pair is what failures are counted by.
 type pair struct{ name, address string }
 
-// Attempts are those of one pair, or of several that share a count.
+// Attempts counts the attempts of one pair, or of several pairs that share a count.
 type Attempts struct {
-	pair     pair        // the one that counts here alone
-	bucket   uint64      // those of pairs that share a count
-	shared   bool        // which of the two it is
+	pair     pair   // whose count this is, unless it is shared
+	bucket   uint64 // which of the shared counts this is
+	shared   bool
 	failures []time.Time // the latest, oldest first
 	pending  int
-	ended    chan struct{} // closed when a pending one ends, for those that wait
+	ended    chan struct{} // closed when a pending attempt ends; waiting attempts listen
 }
 
 // NewThrottle returns a throttle that knows of no failures.
@@ -95,7 +95,7 @@ func (t *Throttle) tryBegin(p pair, now time.Time) (*Attempts, chan struct{}, er
 }
 
 // End tells how an admitted attempt came out. A right password clears the failures before it. An attempt that was
-// given up, so that nobody learnt anything from it, neither counts nor clears.
+// given up, and so told nobody anything, neither counts nor clears.
 func (t *Throttle) End(a *Attempts, right bool, givenUp error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// turns.go owns the slots in which hashes run, and whose turn it is when they are all taken: the hubs that wait take
-// turns, and of one hub the login that came first.
+// turns.go owns the slots in which hashes run. When all slots are taken, the hubs take turns, and within a hub the
+// login that came first goes first.
 
 package passwd
 
@@ -19,20 +19,20 @@ const (
 	minWaiting = 8
 )
 
-// slots are those of a process.
+// slots are shared by the hubs of a process.
 type slots struct {
 	mu    sync.Mutex
 	free  int
-	lines []*line // those in which somebody waits; the next slot is the first one's
+	lines []*line // of the hubs with waiting logins, in the order of their turns
 }
 
-// line is the logins of one hub that wait.
+// line holds the logins of one hub that hash or wait.
 type line struct {
 	running int
-	waiting []chan struct{} // closed when it has a slot
+	waiting []chan struct{} // oldest first; closed when that login has a slot
 }
 
-// take returns when the caller, one of l, has a slot. Errors: ErrBusy, context errors.
+// take returns when the calling login has a slot. l is its hub's line. Errors: ErrBusy, context errors.
 func (s *slots) take(ctx context.Context, l *line) error {
 	turn, err := s.enter(ctx, l)
 	if turn == nil || err != nil {
@@ -52,7 +52,8 @@ func (s *slots) take(ctx context.Context, l *line) error {
 	return err
 }
 
-// enter takes a free slot, or a place in the line and returns what tells of the turn.
+// enter takes a free slot and returns nil, or takes a place in the line and returns what is closed when its turn has
+// come.
 func (s *slots) enter(ctx context.Context, l *line) (turn chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (s *slots) enter(ctx context.Context, l *line) (turn chan struct{}, err err
 	return turn, nil
 }
 
-// leave gives up a place in the line, or the slot if the turn has come meanwhile.
+// leave gives up the place in the line, or the slot if the turn has come meanwhile.
 func (s *slots) leave(l *line, turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +95,7 @@ func (s *slots) leave(l *line, turn chan struct{}) {
 	}
 }
 
-// release gives the slot of one of l to the next that waits.
+// release passes the slot of a login of l to the next login that waits.
 func (s *slots) release(l *line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
