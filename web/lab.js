@@ -109,7 +109,7 @@ function build() {
     h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Requests'), requestControls()), requestFilters(), parts.detail,
       h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Requests' }, h('table', { class: 'rows requests' },
         h('thead', null, h('tr', null, ['No.', 'Operation', 'Answer', 'User', 'Token', 'Took', 'Fault'].map(t => h('th', { scope: 'col' }, t)))), parts.requests))),
-    spaceName ? null : h('div', { class: 'card' }, h('h3', null, 'Namespaces'), parts.spaces),
+    ...(spaceName ? [] : [h('div', { class: 'card' }, h('h3', null, 'Namespaces'), parts.spaces)]),
     h('div', { class: 'pair' },
       box('Clock', parts.clock, clockControls()),
       box('Refresh policy', parts.policy, policyControls(), h('h3', { class: 'sub' }, 'Whole hub'), stateControls())),

@@ -271,6 +271,9 @@ func TestPageLooksOnWhileEverythingIsDown(t *testing.T) {
 	b.wait(`document.querySelector('.finding') && document.querySelectorAll('.requests tbody tr').length === 7`)
 	b.wait(`document.querySelector('[data-policy=strict]').getAttribute('aria-pressed') === 'true'`)
 
+	if got := b.text("#bench"); strings.Contains(got, "null") || strings.Contains(got, "undefined") {
+		t.Errorf("the page shows a value that is none:\n%s", got)
+	}
 	b.js(`document.querySelector('#seq-2 button').click()`)
 	for _, want := range []string{"GET /api/authentication/me", "wrong type", "401 token_wrong_type", "(the hub’s clock)"} {
 		if got := b.text(".detail"); !strings.Contains(got, want) {
