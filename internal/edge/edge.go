@@ -110,7 +110,8 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 	}
 	answer["Vary"] = varyOrigin
 	origin := r.Header.Get("Origin")
-	if byName := e.names(origin); origin != "" && (byName || e.anyOrigin && !e.forges(r)) {
+	byName := origin != "" && e.names(origin)
+	if byName || origin != "" && e.anyOrigin && !e.forges(r) {
 		answer["Access-Control-Allow-Origin"] = []string{origin}
 		answer["Access-Control-Expose-Headers"] = exposed
 		if byName && e.Credentials != nil && e.Credentials(r) {
