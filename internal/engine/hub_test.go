@@ -46,6 +46,7 @@ const testSecret = "AUTHHUB_SECRET=0123456789abcdef0123456789abcdef"
 type hub struct {
 	t    testing.TB
 	args []string
+	env  []string
 	addr string
 	base string
 
@@ -75,7 +76,7 @@ func (h *hub) start() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cmd := exec.Command(path, append([]string{"-addr", h.addr, "-log", "json"}, h.args...)...)
-	cmd.Env = append(os.Environ(), testSecret)
+	cmd.Env = append(append(os.Environ(), testSecret), h.env...)
 	cmd.Stderr = &h.stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

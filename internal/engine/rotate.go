@@ -31,22 +31,17 @@ func (s *Store) Rotate(ctx context.Context, ref account.SessionRef, gen int, now
 		next, err = at.exchange(gen, now, policy)
 		switch {
 		case errors.Is(err, account.ErrReused) && at.current != nil:
-			if at, err = s.endReused(ctx, ref, at); err == nil && at.current == nil {
-				err = account.ErrReused
-			}
-			continue
+			at, err = s.endReused(ctx, ref, at) // the next time round says so
 		case err != nil:
-			continue
 		case owner == nil:
 			err = account.ErrRevoked
-			continue
 		case owner.Disabled:
 			err = account.ErrDisabled
-			continue
-		}
-		at, err = s.put(ctx, sessionValue{Session: next, Write: write}, at.current.revision)
-		if err == nil && at.current != nil && at.current.Write == write {
-			return at.current.Session, owner, nil
+		default:
+			at, err = s.put(ctx, sessionValue{Session: next, Write: write}, at.current.revision)
+			if err == nil && at.current != nil && at.current.Write == write {
+				return at.current.Session, owner, nil
+			}
 		}
 	}
 	return account.Session{}, nil, err
