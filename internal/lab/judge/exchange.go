@@ -139,7 +139,10 @@ func (e *Exchange) exchanged() bool {
 	return e.isRefresh() && e.received() && !e.Injected && e.Given != nil
 }
 
-// isOf reports whether t belongs to this pair or a later one of the session. Without rotation pairs differ by time only.
-func (t *Token) isOf(p *Pair) bool {
-	return t.Generation >= p.Generation && !t.Issued.Before(p.Issued)
-}
+// isOf reports whether t belongs to this pair or a later one of the session.
+func (t *Token) isOf(p *Pair) bool { return t.Generation >= p.Generation }
+
+// place is where a request goes, with whatever token.
+type place struct{ operation, method, path string }
+
+func (e *Exchange) place() place { return place{e.Operation, e.Method, e.Path} }

@@ -43,6 +43,8 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 			c.logins = append(c.logins, e)
 		case e.Operation == "refresh" && e.Token == nil:
 			c.unreadable = append(c.unreadable, e)
+		case e.Everywhere && e.isLogout():
+			c.everywhere = append(c.everywhere, e)
 		}
 	}
 	for _, s := range sessionsOf(record) {
@@ -67,6 +69,7 @@ type trial struct {
 	ended      []Mark
 	sessions   map[string]*session // by id
 	logins     []*Exchange         // and registrations
+	everywhere []*Exchange         // logouts of all of a user's sessions
 	unreadable []*Exchange         // refreshes without a token that this hub can read
 	told       map[*Exchange]bool  // shown by a finding about refreshes
 	verdict    Verdict
@@ -81,8 +84,8 @@ func (c *trial) judgeSession(s *session) {
 	c.tokenAfterLogout(s)
 	s.findExpiries()
 	for _, x := range s.expiries {
-		c.twoRefreshes(s, x)
-		c.spentRefreshToken(s, x)
+		c.twoRefreshes(x)
+		c.spentRefreshToken(x)
 	}
 	if s.origin == FromLogin {
 		c.refreshWithoutNeed(s)

@@ -21,7 +21,7 @@ import (
 //
 // Between two lines there is a millisecond.
 type script struct {
-	t       *testing.T
+	t       testing.TB
 	record  []*Exchange
 	now     Mark
 	order   int
@@ -37,11 +37,15 @@ type script struct {
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+func newScript(t testing.TB) *script {
+	return &script{t: t, now: Mark{Hub: noon, Machine: noon}, life: 15 * time.Minute, session: "s",
+		issued: map[int]time.Time{0: noon}, opened: make(map[string]time.Time)}
+}
+
 // run plays a script about a session whose access tokens live 15 minutes, and returns the verdict at its end.
 func run(t *testing.T, text string) Verdict {
 	t.Helper()
-	s := &script{t: t, now: Mark{Hub: noon, Machine: noon}, life: 15 * time.Minute, session: "s",
-		issued: map[int]time.Time{0: noon}, opened: make(map[string]time.Time)}
+	s := newScript(t)
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		s.step(strings.TrimSpace(line))
 	}

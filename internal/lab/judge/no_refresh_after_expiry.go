@@ -22,7 +22,8 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	later := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order }
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
-	return slices.ContainsFunc(c.logins, later) || slices.ContainsFunc(s.logouts, later) ||
+	anyLater := func(all []*Exchange) bool { return len(all) > 0 && later(all[len(all)-1]) }
+	return anyLater(c.logins) || anyLater(s.logouts) ||
 		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying)
 }
 

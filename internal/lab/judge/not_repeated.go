@@ -23,9 +23,12 @@ func (c *trial) notRepeated(s *session) {
 // Where as many are left as of another caller's, the latest count as left: they found the refresh under way.
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	waiting := make(map[place][]*Exchange)
-	for _, e := range s.exchanges {
+	after := func(e *Exchange) bool { return e.Arrival.Order > granted.End.Order }
+	for _, e := range s.from(s.firstRefused[granted.Current.Generation]) {
 		p := e.place()
 		switch {
+		case after(e) && len(waiting) == 0, after(e) && e.Arrival.Machine.Sub(granted.End.Machine) > reaction+longest:
+			return flatten(waiting)
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case !e.isAccess():
@@ -33,15 +36,21 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			if w := waiting[p]; len(w) > 0 && (inTime(granted, e) || inTime(w[0], e)) {
 				waiting[p] = w[1:]
 			}
-		case e.saw("token_expired") && e.Arrival.Order < granted.End.Order && e.Token.isOf(&granted.Current.Pair):
+			if len(waiting[p]) == 0 {
+				delete(waiting, p)
+			}
+		case e.saw("token_expired") && !after(e) && e.Token.isOf(&granted.Current.Pair):
 			waiting[p] = append(withoutRepeated(waiting[p], e), e)
 		}
 	}
-	var left []*Exchange
+	return flatten(waiting)
+}
+
+func flatten(waiting map[place][]*Exchange) (all []*Exchange) {
 	for _, requests := range waiting {
-		left = append(left, requests...)
+		all = append(all, requests...)
 	}
-	return left
+	return all
 }
 
 // withoutRepeated returns the requests but for the first one that e, the same request, followed: its caller has tried

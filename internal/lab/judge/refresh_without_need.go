@@ -56,16 +56,9 @@ func (s *session) earlyRefreshes() []*Exchange {
 func (s *session) isEarly(r *Exchange) bool {
 	life := r.Current.Lifetime
 	left := life - r.Arrival.Hub.Sub(r.Current.Issued)
-	for _, e := range s.exchanges {
-		if !e.endedBefore(r) {
-			continue
-		}
-		if e.Given != nil && e.Given.Generation == r.Current.Generation { // a client may measure by its own clock
-			left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
-		}
-		if e.isAccess() && e.refused() && e.Token.isOf(&r.Current.Pair) {
-			return false
-		}
+	if e := s.given[r.Current.Generation]; e != nil && e.endedBefore(r) { // a client may measure by its own clock
+		left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
 	}
-	return !r.Current.Expired && left > life/2 && left > spare
+	return !r.Current.Expired && left > life/2 && left > spare &&
+		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }

@@ -8,6 +8,7 @@ import (
 const (
 	chain    = 5               // so many failures in a row are a finding
 	pause    = 5 * time.Second // a longer one ends the row
+	longest  = 2 * time.Minute // that a request takes: a fault delays it by one at most, and holds it by another
 	lookBack = 1000            // requests that may lie between two of a chain
 )
 
@@ -80,7 +81,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 	ahead := make([]int, len(row))  // that begins here
 	for i := range row {
 		behind[i] = 1
-		for j := i - 1; j >= max(0, i-lookBack) && behind[i] < chain; j-- {
+		for j := i - 1; j >= 0 && row[i].mayFollow(row[j]) && behind[i] < chain; j-- {
 			if c.links(row[j], row[i]) {
 				behind[i] = max(behind[i], min(behind[j]+1, chain))
 			}
@@ -88,7 +89,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 	}
 	for i := len(row) - 1; i >= 0; i-- {
 		ahead[i] = 1
-		for j := i + 1; j < min(len(row), i+lookBack) && ahead[i] < chain; j++ {
+		for j := i + 1; j < len(row) && row[j].mayFollow(row[i]) && ahead[i] < chain; j++ {
 			if c.links(row[i], row[j]) {
 				ahead[i] = max(ahead[i], min(ahead[j]+1, chain))
 			}
@@ -101,6 +102,11 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 		}
 	}
 	return shown
+}
+
+// mayFollow reports whether it is worth while to look whether before and e are links of a chain.
+func (e *Exchange) mayFollow(before *Exchange) bool {
+	return e.Seq-before.Seq <= lookBack && before.Arrival.until(e.Arrival) <= pause+longest
 }
 
 // links reports whether e is the next try after before.

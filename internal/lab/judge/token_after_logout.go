@@ -106,8 +106,8 @@ func (c *trial) endedElsewhere(s *session) *ending {
 
 // logoutOfAll returns the first logout of all of a user's sessions after s had begun, or nil.
 func (c *trial) logoutOfAll(s *session) *Exchange {
-	for _, e := range c.record {
-		if e.Everywhere && e.isLogout() && e.User != "" && e.User == s.user && e.Session != s.id &&
+	for _, e := range c.everywhere {
+		if e.User != "" && e.User == s.user && e.Session != s.id &&
 			e.Arrival.Order > s.exchanges[0].Arrival.Order {
 			return e
 		}

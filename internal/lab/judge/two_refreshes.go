@@ -6,18 +6,17 @@ package judge
 // Not counted: a refresh that failed by a fault, or of which the client got no answer, unless the client already had the
 // new pair when it sent it; and what the policy in force allows. Under grace that is a repeat that gets the same
 // successor again; with reuse allowed, or without rotation, it is every repeat.
-func (c *trial) twoRefreshes(s *session, x *expiry) {
-	if !x.refreshes[0].Policy.spends() {
+func (c *trial) twoRefreshes(x *expiry) {
+	if !x.refreshes[0].Policy.spends() || x.success == nil {
 		return
 	}
 	var shown []*Exchange
 	succeeded := false
 	for _, r := range x.refreshes {
-		if !x.counts(r) {
-			continue
+		if x.counts(r) {
+			shown = append(shown, r)
+			succeeded = succeeded || r.exchanged()
 		}
-		shown = append(shown, r)
-		succeeded = succeeded || r.exchanged()
 	}
 	if len(shown) < 2 || !succeeded {
 		return
@@ -35,33 +34,15 @@ func (x *expiry) counts(r *Exchange) bool {
 	switch {
 	case x.forgiven(r):
 		return false
-	case r.exchanged(), r.Hub == 401 && !r.Injected && x.known(r.Token.Generation):
+	case r.exchanged(), r.Hub == 401 && !r.Injected && x.exchanged[r.Token.Generation] != nil:
 		return true
 	}
-	for _, before := range x.refreshes { // the client had the new pair, so it had no reason to try at all
-		if before != r && before.exchanged() && before.endedBefore(r) {
-			return true
-		}
-	}
-	return false
-}
-
-// known reports whether the client got a pair for the refresh token of this generation.
-func (x *expiry) known(generation int) bool { return x.firstExchange(generation) != nil }
-
-// firstExchange returns the first refresh with this generation's token whose new pair the client got, or nil.
-func (x *expiry) firstExchange(generation int) *Exchange {
-	for _, r := range x.refreshes {
-		if r.exchanged() && r.Token.Generation == generation {
-			return r
-		}
-	}
-	return nil
+	return x.success.endedBefore(r) // the client had the new pair, so it had no reason to try at all
 }
 
 // forgiven reports whether r repeats a refresh within the time of grace.
 func (x *expiry) forgiven(r *Exchange) bool {
-	granted := x.successor(r.Token.Generation)
+	granted := x.granted[r.Token.Generation]
 	if r.Policy.Grace == 0 || granted == nil || granted == r || r.Code == "token_reused" {
 		return false
 	}

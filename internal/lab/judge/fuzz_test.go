@@ -1,0 +1,44 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// FuzzJudge plays any script: the verdict names requests of the record only, each rule once for a session and an expiry,
+// and is the same when it is asked for again.
+func FuzzJudge(f *testing.F) {
+	f.Add([]byte("\x00\x01\x02\x03\x20\x21\x40\x41"))
+	f.Add([]byte("aAbBcC0123456789zZ"))
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		if len(steps) > 200 {
+			t.Skip()
+		}
+		s := newScript(t)
+		s.step("c1 login - 200")
+		for _, b := range steps {
+			s.step(fuzzStep(b, s.pair))
+		}
+		v := Judge(s.record, s.now, s.ended)
+		for _, f := range append(v.Findings, v.Notes...) {
+			if len(f.Seqs) == 0 || f.Seqs[0] < 1 || f.Seqs[len(f.Seqs)-1] > len(s.record) || !slices.IsSorted(f.Seqs) {
+				t.Errorf("%+v of %d requests", f, len(s.record))
+			}
+		}
+		if again := Judge(s.record, s.now, s.ended); fmt.Sprint(again) != fmt.Sprint(v) {
+			t.Errorf("first %v, then %v", v, again)
+		}
+	})
+}
+
+// fuzzStep makes a line of a script of a byte.
+func fuzzStep(b byte, pair int) string {
+	if b < 24 {
+		return []string{"after 50ms", "after 3s", "advance 8m", "advance 16m", "back 5m", "policy strict", "policy grace 10s",
+			"policy allow"}[b%8]
+	}
+	answers := []string{"200", "401 token_expired", "401 token_reused", "503 injected wait=2s", "200 lost", "0 left", "401 token_revoked", "204"}
+	operation := []string{"me a", "refresh r", "logout a", "listing a"}[b>>3&3]
+	return fmt.Sprintf("c%d %s%d %s", b>>6, operation, max(0, pair-int(b>>5&1)), answers[b&7])
+}

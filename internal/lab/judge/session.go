@@ -1,0 +1,112 @@
+// Sessions: what the record has of each, and what the rules look up in it.
+
+package judge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+)
+
+// session is what the record has of one session.
+type session struct {
+	id        string
+	user      string
+	origin    Origin
+	exchanges []*Exchange // in order of arrival
+	refreshes []*Exchange // those of them that are refreshes
+	logouts   []*Exchange // those of them that are logouts
+	expiries  []*expiry   // in order of their first refresh
+
+	expired      earliest          // answers token_expired
+	refused      earliest          // answers 401 to an access token, but token_revoked
+	revoked      earliest          // answers token_revoked to an access token
+	given        map[int]*Exchange // by generation: the last answer that gave the pair
+	firstRefused map[int]*Exchange // by generation: the first request with its access token that was answered 401
+}
+
+// sessionsOf returns the sessions in the order in which the record first names them.
+func sessionsOf(record []*Exchange) []*session {
+	var sessions []*session
+	byID := make(map[string]*session)
+	for _, e := range record {
+		if e.Session == "" {
+			continue
+		}
+		s := byID[e.Session]
+		if s == nil {
+			s = &session{id: e.Session, origin: e.Origin, given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange)}
+			byID[e.Session] = s
+			sessions = append(sessions, s)
+		}
+		s.add(e)
+	}
+	for _, s := range sessions {
+		s.expired.sort()
+		s.refused.sort()
+		s.revoked.sort()
+	}
+	return sessions
+}
+
+func (s *session) add(e *Exchange) {
+	s.user = cmp.Or(e.User, s.user)
+	s.exchanges = append(s.exchanges, e)
+	switch {
+	case e.isRefresh():
+		s.refreshes = append(s.refreshes, e)
+	case e.Operation == "logout":
+		s.logouts = append(s.logouts, e)
+	}
+	if e.Given != nil {
+		s.given[e.Given.Generation] = e
+	}
+	if e.Token != nil && e.saw("token_expired") {
+		s.expired.add(e)
+	}
+	if !e.isAccess() || !e.refused() {
+		return
+	}
+	if s.firstRefused[e.Token.Generation] == nil {
+		s.firstRefused[e.Token.Generation] = e
+	}
+	if e.Code == "token_revoked" {
+		s.revoked.add(e)
+	} else {
+		s.refused.add(e)
+	}
+}
+
+// from returns the exchanges from first on; none for nil.
+func (s *session) from(first *Exchange) []*Exchange {
+	if first == nil {
+		return nil
+	}
+	return s.exchanges[sort.Search(len(s.exchanges), func(i int) bool { return s.exchanges[i].Arrival.Order >= first.Arrival.Order }):]
+}
+
+// earliest tells when the first answer of some kind came to a token of a generation or of a later one.
+type earliest []answerTo
+
+type answerTo struct {
+	generation int
+	order      int // of the first answer to this generation or a later one, once sorted
+}
+
+func (l *earliest) add(e *Exchange) { *l = append(*l, answerTo{e.Token.Generation, e.End.Order}) }
+
+func (l earliest) sort() {
+	slices.SortFunc(l, func(a, b answerTo) int { return cmp.Compare(a.generation, b.generation) })
+	first := math.MaxInt
+	for i := len(l) - 1; i >= 0; i-- {
+		first = min(first, l[i].order)
+		l[i].order = first
+	}
+}
+
+// before reports whether such an answer came before r was sent.
+func (l earliest) before(generation int, r *Exchange) bool {
+	i := sort.Search(len(l), func(i int) bool { return l[i].generation >= generation })
+	return i < len(l) && l[i].order < r.Arrival.Order
+}
