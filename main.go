@@ -442,10 +442,22 @@ func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
 // showAsset serves a part of the page. The page itself and the description have addresses of their own.
 func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("file")
+	if name == "dialect.json" {
+		return h.showSpoken(w)
+	}
 	if strings.HasPrefix(name, "index") || strings.HasPrefix(name, "openapi") {
 		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
 	}
 	return web.Serve(w, r, name)
+}
+
+// showSpoken tells the page what to ask for in the dialect, or null.
+func (h *Hub) showSpoken(w http.ResponseWriter) error {
+	var spoken any
+	if d := h.dialect(); d != nil {
+		spoken = map[string]any{"name": d.Name(), "operations": d.Operations()}
+	}
+	return reply.WriteJSON(w, http.StatusOK, spoken)
 }
 
 func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {

@@ -1,9 +1,9 @@
 // Accounts: the five authentication operations and both tokens, decoded and counting down.
 import { h, $, say, copyButton, span, ago, utc } from './dom.js';
-import { send, problem } from './wire.js';
+import { problem } from './wire.js';
+import { ask, learn, spoken } from './dialect.js';
 import { session, hubClock, onSession, begin, rotate, end, live } from './session.js';
 
-const api = 'api/authentication/';
 const demos = [
   { username: 'demo', role: 'user', note: 'an ordinary user' },
   { username: 'admin', role: 'admin', note: 'with the role admin' },
@@ -29,6 +29,7 @@ export const accounts = {
     draw();
   },
   seen(visible) {
+    if (visible) learn().then(changed => changed && draw());
     clearInterval(ticking);
     ticking = visible ? setInterval(tick, 200) : null;
   },
@@ -42,43 +43,45 @@ function tell(text, tone = '') {
 
 async function enter(operation, body, hint = '') {
   if (lifetime) body = { ...body, expires_in: Number(lifetime) };
-  const x = await send('POST', api + operation, { json: body });
-  if (!x.ok || !x.data) return tell(problem(x) + (x.code === 'invalid_credentials' ? hint : ''), 'bad');
+  const x = await ask(operation, body);
+  if (!x.ok) return tell(problem(x) + (x.code === 'invalid_credentials' ? hint : ''), 'bad');
   typed.password = '';
+  if (!x.session) return tell('The hub has let you in. No token is in the answer: scripts can’t read the cookies it is in.', 'good');
   note = { text: '', tone: '' };
-  begin(x.data);
+  begin(x.session);
   $('account').querySelector('h3')?.focus();
 }
 
 async function me() {
-  const x = await send('GET', `${api}me`, { token: session.access?.token });
-  if (x.ok) return tell(`The hub knows you: ${x.data?.username}, id ${x.data?.id}.`, 'good');
+  const x = await ask('me', { token: session.access?.token });
+  if (x.ok) return tell(`The hub knows you: ${x.data?.username ?? session.user?.username}, id ${x.data?.id ?? session.user?.id}.`, 'good');
   endIfDead(x);
   tell(problem(x), 'bad');
 }
 
 async function refresh() {
-  const x = await send('POST', `${api}refresh`, { token: session.refresh?.token });
-  if (!x.ok || !x.data) {
+  const x = await ask('refresh', { refresh_token: session.refresh?.token });
+  if (!x.ok || !x.session) {
     endIfDead(x);
     return tell(problem(x), 'bad');
   }
-  note = { text: 'A new pair. The refresh token before it is spent now.', tone: 'good' };
-  rotate(x.data);
+  const kept = session.refresh !== null && (x.session.refresh_token ?? session.refresh.token) === session.refresh.token;
+  note = { text: kept ? 'A new access token. The refresh token stays.' : 'A new pair. The refresh token before it is spent now.', tone: 'good' };
+  rotate(kept ? { ...x.session, refresh_token: undefined } : x.session);
 }
 
 async function replay() {
-  const x = await send('POST', `${api}refresh`, { token: session.spent.at(-1).token });
-  if (x.ok && x.data) {
+  const x = await ask('refresh', { refresh_token: session.spent.at(-1).token });
+  if (x.ok && x.session) {
     note = { text: 'The hub’s refresh policy let the spent token through.', tone: 'good' };
-    return rotate(x.data);
+    return rotate(x.session);
   }
   endIfDead(x);
   tell(problem(x), 'bad');
 }
 
 async function logOut(all) {
-  const x = await send('POST', `${api}logout${all ? '?all=true' : ''}`, { token: session.access?.token });
+  const x = await ask(all ? 'logout_all' : 'logout', { token: session.access?.token });
   if (!x.ok) return tell(problem(x), 'bad');
   note = { text: '', tone: '' };
   end(all ? 'You logged out everywhere: every session of this user has ended.' : 'You logged out: both tokens died at once.');
@@ -93,6 +96,7 @@ function draw() {
   const focused = box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   box.replaceChildren(
     live() ? whoIsIn() : wayIn(),
+    h('p', { class: 'dim', id: 'spoken', hidden: !spoken.name }, 'These buttons speak the dialect ', h('b', null, spoken.name), '.'),
     h('p', { class: 'note', 'data-tone': note.tone, hidden: !note.text }, note.text),
     h('div', { class: 'actions', role: 'group', 'aria-label': 'Operations' }, operations()));
   if (focused) box.querySelector(`[data-key="${focused}"]`)?.focus();
@@ -202,7 +206,7 @@ function tokenCard(title, t) {
         ? 'None yet. It says who you are, for minutes, on every request.'
         : 'None yet. It fetches the next pair, once, and is spent by it.'));
   }
-  const generation = session.refresh.claims.gen;
+  const generation = session.refresh?.claims.gen ?? 0;
   const dots = Array.from({ length: Math.min(generation + 1, 6) || 0 });
   return h('article', { class: 'card token', 'data-kind': kind, 'aria-label': title },
     h('div', { class: 'token-h' },

@@ -46,13 +46,13 @@ export function begin(body) {
 }
 
 export function rotate(body) {
-  session.spent.push(session.refresh);
-  take(body);
+  if (body.refresh_token && session.refresh) session.spent.push(session.refresh);
+  take({ ...body, refresh_token: body.refresh_token ?? session.refresh?.token }); // where there is no rotation it stays
 }
 
 function take(body) {
   session.access = decode(body.access_token);
-  session.refresh = decode(body.refresh_token);
+  session.refresh = body.refresh_token ? decode(body.refresh_token) : null; // it may be in a cookie
   session.user = body.user;
   session.ended = '';
   // Under a frozen lab clock the offset is the lab's to tell.

@@ -16,16 +16,18 @@ export const onReach = f => watchers.push(f);
 export const address = path => new URL(path, document.baseURI).href;
 
 // send asks the hub and never throws: the result has ok, status, code, data (parsed JSON or null), text, headers, ms.
-// status is 0 when no answer came. quiet leaves the exchange out of the panel (for polling).
-export async function send(method, path, { token, json, body, type, headers = {}, fileName, quiet } = {}) {
+// status is 0 when no answer came. quiet leaves the exchange out of the panel (for polling). cookies sends those that
+// the browser has for the hub.
+export async function send(method, path, { token, json, form, body, type, headers = {}, fileName, quiet, cookies } = {}) {
   const sent = { ...headers };
   if (token) sent.Authorization = `Bearer ${token}`;
   if (json !== undefined) sent['Content-Type'] = 'application/json';
+  if (form !== undefined) sent['Content-Type'] = 'application/x-www-form-urlencoded';
   if (type) sent['Content-Type'] = type;
-  const x = { method, path, url: address(path), sent, json, fileName: body ? fileName : null, at: new Date() };
+  const x = { method, path, url: address(path), sent, asked: form ?? (json && JSON.stringify(json)), fileName: body ? fileName : null, at: new Date() };
   const began = performance.now();
   try {
-    const res = await fetch(x.url, { method, headers: sent, body: json === undefined ? body : JSON.stringify(json), credentials: 'omit' });
+    const res = await fetch(x.url, { method, headers: sent, body: x.asked ?? body, credentials: cookies ? 'same-origin' : 'omit' });
     x.text = await res.text();
     Object.assign(x, { ok: res.ok, status: res.status, title: res.statusText, headers: [...res.headers] });
   } catch (err) {
@@ -42,9 +44,16 @@ export async function send(method, path, { token, json, body, type, headers = {}
 // problem puts an unsuccessful exchange in words.
 export function problem(x) {
   if (x.status === 0) return 'The hub gave no answer: the connection was refused or cut.';
-  const detail = x.data?.detail ?? `The hub answered ${x.status}${x.ok ? ' with a body that is not JSON' : ''}.`;
+  const detail = x.data?.detail ?? sentence(x.data) ?? `The hub answered ${x.status}${x.ok ? ' with a body that is not JSON' : ''}.`;
   const more = (x.data?.errors ?? []).filter(e => !detail.includes(e.detail)).map(e => `${e.field}: ${e.detail}`);
   return [detail, ...more].join('; ');
+}
+
+// sentence returns the first text of several words in an answer: what a dialect says for people.
+function sentence(data) {
+  if (typeof data === 'string') return data.includes(' ') ? data : undefined;
+  if (data === null || typeof data !== 'object') return undefined;
+  return Object.values(data).map(sentence).find(text => text !== undefined);
 }
 
 function parse(text) {
@@ -79,7 +88,7 @@ function curl(x) {
   const parts = ['curl -i'];
   if (x.method !== 'GET') parts.push(`-X ${x.method}`);
   for (const [name, value] of Object.entries(x.sent)) parts.push(`-H ${quote(`${name}: ${value}`)}`);
-  if (x.json !== undefined) parts.push(`-d ${quote(JSON.stringify(x.json))}`);
+  if (x.asked !== undefined) parts.push(`-d ${quote(x.asked)}`);
   if (x.fileName) parts.push(`--data-binary ${quote(`@${x.fileName}`)}`);
   return [...parts, quote(x.url)].join(' ');
 }

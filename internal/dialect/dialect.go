@@ -40,7 +40,8 @@ type operation struct {
 	segments []string // of the path; {name} stands for any
 	when     []condition
 	in       map[string]sources
-	status   int // 0: as the hub has it
+	from     map[string]string // in, as it is written
+	status   int               // 0: as the hub has it
 	headers  []header
 	out      template // nil: as the hub has it
 	inactive template // of introspect
@@ -68,20 +69,27 @@ func (d *Dialect) Rotation() bool { return d == nil || d.rotation }
 // UsesCookies reports whether pages send cookies with their requests.
 func (d *Dialect) UsesCookies() bool { return d.cookies != nil }
 
-// Operation is what an index says of an operation.
+// Operation is what an index says of an operation, and what a page needs to ask for it.
 type Operation struct {
-	Method, Path, Purpose, Token string
+	Op      string            `json:"op"`
+	Method  string            `json:"method"`
+	Path    string            `json:"path"`
+	When    map[string]string `json:"when"` // the values that choose it, by place
+	In      map[string]string `json:"in"`   // the places of its values
+	Purpose string            `json:"-"`
+	Token   string            `json:"-"` // as in the index: none, access, refresh, access or refresh
 }
 
 // Operations returns what clients may ask for, in the order of the description.
 func (d *Dialect) Operations() []Operation {
 	all := make([]Operation, len(d.operations))
 	for i, op := range d.operations {
-		purpose := op.verb.purpose
+		o := Operation{op.op, op.method, op.path, make(map[string]string), op.from, op.verb.purpose, op.verb.token}
 		for _, c := range op.when {
-			purpose += fmt.Sprintf(", where %s is %s", c.where, c.want)
+			o.When[c.where] = c.want
+			o.Purpose += fmt.Sprintf(", where %s is %s", c.where, c.want)
 		}
-		all[i] = Operation{op.method, op.path, purpose, op.verb.token}
+		all[i] = o
 	}
 	return all
 }

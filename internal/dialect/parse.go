@@ -370,7 +370,7 @@ func (op *operation) parseWhen(n node) {
 
 // parseIn reads where the values come from; what it does not say comes from where the hub's own API has it.
 func (op *operation) parseIn(n node) {
-	op.in = make(map[string]sources)
+	op.in, op.from = make(map[string]sources), make(map[string]string)
 	o, given := n.value.(*object)
 	switch {
 	case given:
@@ -394,7 +394,7 @@ func (op *operation) parseIn(n node) {
 		if fault != "" {
 			n.p.fault(path, fault)
 		}
-		op.in[name] = s
+		op.in[name], op.from[name] = s, from
 		for _, place := range s.places {
 			if place.kind == "path" && !slices.Contains(op.segments, "{"+place.path[0]+"}") {
 				n.p.fault(path, "path."+clip(place.path[0])+" names no {part} of \"on\"")

@@ -307,3 +307,38 @@ func TestLogoutOfOthersInADialect(t *testing.T) {
 		t.Errorf("the record has %v", codes)
 	}
 }
+
+func TestThePageSpeaksTheDialect(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 900, "light")
+	p := startPage(t, b, "accounts", "-dialect", "oauth2")
+	b.wait(`document.querySelector('#spoken').innerText.includes('oauth2')`)
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+	if got, want := b.text(".curl"), "curl -i -X POST -H 'Content-Type: application/x-www-form-urlencoded' -d 'grant_type=password&username=demo&password=demo-password' '"+p.base+"/oauth/token'"; got != want {
+		t.Errorf("the curl line is %s, want %s", got, want)
+	}
+	b.click("[data-key=me]")
+	b.wait(`document.querySelector('#wire').innerText.includes('/oauth/userinfo')`)
+	b.click("[data-key=refresh]")
+	b.wait(`document.querySelector('.gens').innerText.includes('generation 1')`)
+	b.click("[data-key=replay]")
+	b.wait(`document.querySelector('#wire').innerText.includes('invalid_grant')`)
+	b.wait(`document.querySelector('.note').innerText.includes('spent before')`)
+	b.wantQuiet("400")
+	b.wantOnly(p.base)
+}
+
+func TestThePageLeavesCookiesToTheBrowser(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1440, 900, "light")
+	startPage(t, b, "accounts", "-dialect", "dj-rest-auth")
+	b.wait(`document.querySelector('#spoken').innerText.includes('dj-rest-auth')`)
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 1`)
+	b.click("[data-key=refresh]")
+	b.wait(`document.querySelector('.note').innerText.includes('A new')`)
+	b.click("[data-key=logout]")
+	b.wait(`document.querySelector('#wire').innerText.includes('Successfully logged out.')`)
+	b.wantQuiet()
+}

@@ -1,0 +1,95 @@
+// The operations of the page in the API that the hub speaks: its own or, where it has one, a dialect.
+import { send } from './wire.js';
+import { decode } from './session.js';
+
+const api = 'api/authentication/';
+const own = {
+  register: { method: 'POST', path: 'register' },
+  login: { method: 'POST', path: 'login' },
+  me: { method: 'GET', path: 'me' },
+  refresh: { method: 'POST', path: 'refresh' },
+  logout: { method: 'POST', path: 'logout' },
+  logout_all: { method: 'POST', path: 'logout?all=true' },
+};
+const seconds = { minutes: 60, milliseconds: 0.001 }; // of the units that a description may name
+
+// The dialect: its name, "" for none, and its operations as the hub tells them.
+export const spoken = { name: '', operations: [] };
+
+// learn asks the hub which dialect it speaks, and resolves to whether that is another one than before.
+export async function learn() {
+  const x = await send('GET', 'web/dialect.json', { quiet: true });
+  if (!x.ok) return false;
+  const before = spoken.name;
+  Object.assign(spoken, x.data ?? { name: '', operations: [] });
+  return spoken.name !== before;
+}
+
+// ask asks for an operation with these values: username, email, name, password, expires_in, token, refresh_token. The
+// result is that of send, with the tokens of the answer in session, which is null where it has none.
+export async function ask(op, values) {
+  await learn();
+  const described = spoken.operations.find(o => o.op === op) ?? (op === 'logout' && spoken.operations.find(o => o.op === 'revoke'));
+  const x = described ? await send(...inDialect(described, values)) : await send(...inOwn(op, values));
+  x.session = sessionOf(x.data);
+  return x;
+}
+
+function inOwn(op, { token, refresh_token, ...json }) {
+  const { method, path } = own[op];
+  return [method, api + path, { token: token ?? refresh_token, json: Object.keys(json).length > 0 ? json : undefined }];
+}
+
+// inDialect returns the arguments of send for a described operation.
+function inDialect(described, values) {
+  const request = { path: described.path.slice(1), query: new URLSearchParams(), headers: {}, json: {} };
+  for (const [where, value] of Object.entries(described.when)) put(request, where, value);
+  if (!described.in.username && described.in.email) values = { ...values, email: values.email ?? values.username };
+  for (const name of ['username', 'email', 'name', 'password', 'expires_in', 'token', 'refresh_token']) {
+    if (values[name] === undefined || !described.in[name]) continue;
+    const [places, unit] = described.in[name].split(' in ');
+    put(request, places, unit in seconds ? values[name] / seconds[unit] : values[name]);
+  }
+  const path = request.path + (request.query.size > 0 ? `?${request.query}` : '');
+  const options = { headers: request.headers, cookies: true };
+  if (described.method !== 'GET' && Object.keys(request.json).length > 0) {
+    if ('body.grant_type' in described.when) options.form = new URLSearchParams(request.json).toString(); // RFC 6749
+    else options.json = request.json;
+  }
+  return [described.method, path, options];
+}
+
+// put puts a value into the first of these places that a page may write to. Cookies are the browser's.
+function put(request, places, value) {
+  const place = places.split('|').find(p => !p.startsWith('cookie.'));
+  if (!place) return;
+  const [kind, ...names] = place.split('.');
+  const name = names.join('.');
+  if (kind === 'query') request.query.set(name, value);
+  else if (kind === 'header') request.headers[name] = value;
+  else if (kind === 'authorization') request.headers.Authorization = `${name} ${value}`;
+  else if (kind === 'path') request.path = request.path.replace(`{${name}}`, encodeURIComponent(value));
+  else if (kind === 'body') nest(request.json, names, value);
+}
+
+function nest(object, names, value) {
+  const inner = names.slice(0, -1).reduce((o, name) => (o[name] ??= {}), object);
+  inner[names.at(-1)] = value;
+}
+
+// sessionOf finds the tokens in an answer, wherever they are: the header of each says which it is.
+function sessionOf(data) {
+  const found = {};
+  const look = value => {
+    if (typeof value === 'string' && value.startsWith('eyJ')) {
+      const kind = { 'at+jwt': 'access_token', 'rt+jwt': 'refresh_token' }[decode(value).header.typ];
+      if (kind) found[kind] ??= value;
+    } else if (value !== null && typeof value === 'object') {
+      Object.values(value).forEach(look);
+    }
+  };
+  look(data);
+  if (!found.access_token) return null;
+  const { claims } = decode(found.access_token);
+  return { ...found, user: data.user?.username ? data.user : { id: claims.sub, username: claims.username, role: claims.role } };
+}
