@@ -513,4 +513,37 @@ var cleanClients = []behaviour{
 		c := w.login()
 		w.ahead(w.wire("POST", logoutPath, c.tokens.access) + w.wire("GET", mePath, c.tokens.access))
 	}},
+	{"no rotation: one refresh token for ever", nil, quiet, func(w *world) {
+		w.policy(object{"rotation": false})
+		c := w.login()
+		for range 4 {
+			w.drain()
+			c.sound()
+		}
+	}},
+	{"no rotation: every caller refreshes", nil, nil, func(w *world) {
+		w.policy(object{"rotation": false})
+		c := w.login()
+		race(w)
+		callers(5, func(int) { c.naive() })
+	}},
+	{"a disabled account is met and comes back", nil, nil, func(w *world) {
+		c := w.login()
+		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		c.me()
+		w.put("/lab/users/demo", object{"disabled": false}).want(200)
+		c.me()
+		w.drain()
+		c.sound()
+	}},
+	{"a refresh meets a disabled account, and is sent again when it is enabled", nil, nil, func(w *world) {
+		c := w.login()
+		w.drain()
+		c.me()
+		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		c.refresh()
+		w.put("/lab/users/demo", object{"disabled": false}).want(200)
+		c.refresh()
+		c.me()
+	}},
 }

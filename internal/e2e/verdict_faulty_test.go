@@ -429,4 +429,19 @@ var faultyClients = []behaviour{
 		c.logout()
 		c.me()
 	}},
+	{"no rotation: a refresh before every request", []string{"refresh_without_need[refresh*4]"}, quiet, func(w *world) {
+		w.policy(object{"rotation": false})
+		c := w.login()
+		for range 4 {
+			c.refresh()
+			c.me()
+		}
+	}},
+	{"a loop on a disabled account", []string{"repeated_failure[me*6]"}, nil, func(w *world) {
+		c := w.login()
+		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		for range 6 {
+			c.me()
+		}
+	}},
 }

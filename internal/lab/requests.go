@@ -100,6 +100,7 @@ type requestLog struct {
 	tick        int
 	overwritten int
 	epochs      []judge.Mark  // that are over
+	policy      judge.Policy  // of the latest request
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 	version     int           // counts changes
 	watches     map[*watch]struct{}
@@ -109,6 +110,10 @@ type requestLog struct {
 func (l *requestLog) begin(r *seenRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.seq > 0 && r.Policy != l.policy { // set, or a dialect's
+		l.startEpochLocked(r.Arrival.Hub)
+	}
+	l.policy = r.Policy
 	l.seq++
 	l.tick++
 	r.Seq, r.Arrival.Order, r.Epoch = l.seq, l.tick, len(l.epochs)
@@ -133,10 +138,14 @@ func (l *requestLog) end(r *seenRequest, complete func()) {
 	l.noteLocked(r)
 }
 
-// startEpoch notes that the policy changes, or the clock other than forwards: the report compares nothing across it.
+// startEpoch notes that the clock was put back: the report compares nothing across it.
 func (l *requestLog) startEpoch(hub time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.startEpochLocked(hub)
+}
+
+func (l *requestLog) startEpochLocked(hub time.Time) {
 	l.epochs = append(l.epochs, judge.Mark{Hub: hub, Machine: time.Now()})
 	l.version++
 }

@@ -63,18 +63,8 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	b.setPolicyTo(p)
-	return reply.WriteJSON(w, http.StatusOK, viewPolicy(p))
-}
-
-// setPolicyTo lets p be in force for the next request. The report starts afresh if that is a change.
-func (b *bench) setPolicyTo(p account.ReusePolicy) {
-	b.arrivals.Lock()
-	defer b.arrivals.Unlock()
-	if p != *b.policy.Load() {
-		b.requests.startEpoch(b.clock.now())
-	}
 	b.policy.Store(&p)
+	return reply.WriteJSON(w, http.StatusOK, viewPolicy(p))
 }
 
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
