@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -229,5 +231,44 @@ func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
 		if strings.Contains(h.process.stderr.String(), secret) {
 			t.Errorf("the log holds %q", secret)
 		}
+	}
+}
+
+// TestTheLogSaysWhyARequestWasRefused: its code, and the namespace, the user and the fault where there are some. What the
+// page and the lab ask is not worth a line. A foreign request meets no namespace.
+func TestTheLogSaysWhyARequestWasRefused(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab")
+	h.post(loginPath, wrong("demo")).want(401)
+	a := h.space("a")
+	demo := a.login("demo")
+	a.me("x").want(401)
+	id := a.fault(object{"operation": "me", "status": 503})
+	a.me(demo.access).want(503)
+	a.get("/api", "Origin", "https://evil.test").want(403)
+	for _, quiet := range []string{"/", "/web/app.js", "/lab", "/ns", "/healthz"} {
+		h.get(quiet).want(200)
+	}
+	h.process.stop(t)
+
+	var lines []string
+	for text := range strings.Lines(h.process.stderr.String()) {
+		var line object
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if line["msg"] == "request" {
+			lines = append(lines, fmt.Sprint(line["level"], line["status"], line["code"], line["ns"], line["user"], line["fault"]))
+		}
+	}
+	want := []string{
+		fmt.Sprint("INFO", 401.0, "invalid_credentials", nil, "demo", nil),
+		fmt.Sprint("INFO", 200.0, nil, nil, nil, nil),
+		fmt.Sprint("INFO", 401.0, "token_malformed", "a", nil, nil),
+		fmt.Sprint("INFO", 503.0, "injected", "a", "demo", id),
+		fmt.Sprint("WARN", 403.0, "forbidden_origin", nil, nil, nil),
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q\nwant %q", lines, want)
 	}
 }
