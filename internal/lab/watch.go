@@ -32,7 +32,7 @@ func (l *Lab) nameOf(r *http.Request) string {
 		return name
 	}
 	switch {
-	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead), strings.HasPrefix(r.URL.Path, "/web/"),
+	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !tokenInAddress(r), strings.HasPrefix(r.URL.Path, "/web/"),
 		slices.Contains(passedBy, r.URL.Path):
 		return ""
 	}
