@@ -131,9 +131,9 @@ func (f *Files) Folder(ctx context.Context) (*results.Folder, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	found, err := f.store.reads.read(ctx, etcd.Get(f.store.published()))
+	found, err := f.store.read(ctx, etcd.Get(f.store.published()))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	set, err := decodePublished(found[0].First())
 	if err != nil {

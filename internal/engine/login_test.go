@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -83,7 +84,9 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tls := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(target))
+	tls := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	tls.Config.ErrorLog = log.New(t.Output(), "", 0)
+	tls.StartTLS()
 	defer tls.Close()
 	trusted := writeFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})))
 

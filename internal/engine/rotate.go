@@ -61,9 +61,9 @@ func (at standing) exchange(gen int, now time.Time, policy account.ReusePolicy) 
 // standing reads the session, what its reuse left, and its user.
 func (s *Store) standing(ctx context.Context, ref account.SessionRef) (standing, *account.User, error) {
 	known, _ := s.users.get(ref.User)
-	found, err := s.reads.read(ctx, etcd.Get(s.session(ref)), etcd.Get(s.reused(ref.Session)), s.readUser(ref.User, known))
+	found, err := s.read(ctx, etcd.Get(s.session(ref)), etcd.Get(s.reused(ref.Session)), s.readUser(ref.User, known))
 	if err != nil {
-		return standing{}, nil, unavailable(err)
+		return standing{}, nil, err
 	}
 	owner, err := s.userIn(found[2], ref.User, known)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // limit is how long a verb tries. A lost majority is answered with 503 after it.
-const limit = 7500 * time.Millisecond
+const limit = 7 * time.Second
 
 // Store is an account.Store on etcd.
 type Store struct {
@@ -68,6 +68,15 @@ func unavailable(err error) error {
 	default:
 		return fmt.Errorf("%w: %w", account.ErrUnavailable, err)
 	}
+}
+
+// read is a part of a linearizable read. Errors: account.ErrUnavailable.
+func (s *Store) read(ctx context.Context, ops ...etcd.Op) ([]etcd.Result, error) {
+	found, err := s.reads.read(ctx, ops...)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", account.ErrUnavailable, err)
+	}
+	return found, err
 }
 
 // Close gives the connections back.
@@ -155,9 +164,9 @@ func (s *Store) Live(ctx context.Context, ref account.SessionRef) (account.Sessi
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	known, _ := s.users.get(ref.User)
-	found, err := s.reads.read(ctx, etcd.Get(s.session(ref)), s.readUser(ref.User, known))
+	found, err := s.read(ctx, etcd.Get(s.session(ref)), s.readUser(ref.User, known))
 	if err != nil {
-		return account.Session{}, nil, unavailable(err)
+		return account.Session{}, nil, err
 	}
 	current, err := decodeSession(found[0].First())
 	if err != nil {

@@ -279,9 +279,9 @@ func (f *Files) Latest(ctx context.Context) (Latest, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s := f.store
-	found, err := s.reads.read(ctx, etcd.Get(s.latest()), etcd.Get(s.running()), etcd.Get(s.published()))
+	found, err := s.read(ctx, etcd.Get(s.latest()), etcd.Get(s.running()), etcd.Get(s.published()))
 	if err != nil {
-		return Latest{}, unavailable(err)
+		return Latest{}, err
 	}
 	set, err := decodePublished(found[2].First())
 	if err != nil {

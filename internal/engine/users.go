@@ -114,9 +114,9 @@ func (s *Store) decodeUser(value []byte) (*account.User, error) {
 // userByID returns the user of that id, or nil.
 func (s *Store) userByID(ctx context.Context, id string) (*account.User, error) {
 	known, _ := s.users.get(id)
-	found, err := s.reads.read(ctx, s.readUser(id, known))
+	found, err := s.read(ctx, s.readUser(id, known))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	return s.userIn(found[0], id, known)
 }
@@ -134,9 +134,9 @@ func (s *Store) UserNamed(ctx context.Context, login string) (*account.User, err
 		return s.findUser(ctx, key)
 	}
 	known, _ := s.users.get(id)
-	found, err := s.reads.read(ctx, etcd.Get(key), s.readUser(id, known))
+	found, err := s.read(ctx, etcd.Get(key), s.readUser(id, known))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	if holder := found[0].First(); holder == nil || string(holder.Value) != id {
 		return s.findUser(ctx, key)
@@ -146,9 +146,9 @@ func (s *Store) UserNamed(ctx context.Context, login string) (*account.User, err
 
 // findUser asks for the name and then for its user.
 func (s *Store) findUser(ctx context.Context, key string) (*account.User, error) {
-	found, err := s.reads.read(ctx, etcd.Get(key))
+	found, err := s.read(ctx, etcd.Get(key))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	holder := found[0].First()
 	if holder == nil {
@@ -164,9 +164,9 @@ func (s *Store) checkRoom(ctx context.Context) error {
 	if s.room.left(time.Now()) {
 		return nil
 	}
-	found, err := s.reads.read(ctx, etcd.Count(s.keys.users()))
+	found, err := s.read(ctx, etcd.Count(s.keys.users()))
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
 	if found[0].Count >= account.MaxUsers {
 		return account.ErrUserLimit
