@@ -156,6 +156,9 @@ type Result struct {
 // Everywhere reports whether the call ends all sessions of a user.
 func (c *Call) Everywhere() bool { return c.op() == "logout_all" }
 
+// Elsewhere reports whether the call ends all sessions of a user but the one that asks.
+func (c *Call) Elsewhere() bool { return c.op() == "logout_others" }
+
 // op returns the name of the operation; "" for none.
 func (c *Call) op() string {
 	if c.called == nil {

@@ -546,4 +546,29 @@ var cleanClients = []behaviour{
 		c.refresh()
 		c.me()
 	}},
+	{"a logout of the other sessions spares its own", nil, quiet, func(w *world) {
+		one, other := w.login(), w.login()
+		one.send("POST", logoutPath+"?others=true", nil, one.tokens.access)
+		one.me()
+		other.sound()
+		other.login("demo")
+		one.me()
+	}},
+	{"the oauth2 dialect: one refresh for all callers", nil, quiet, func(w *world) {
+		w.put("/lab/dialect", object{"name": "oauth2"}).want(200)
+		c := w.login()
+		race(w)
+		callers(5, func(int) {
+			access, _ := c.tokens.get()
+			if c.meWith(access) != 401 {
+				return
+			}
+			c.single.Lock()
+			if now, _ := c.tokens.get(); now == access {
+				c.grant()
+			}
+			c.single.Unlock()
+			c.me()
+		})
+	}},
 }

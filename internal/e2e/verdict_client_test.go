@@ -83,19 +83,19 @@ func (t *tab) login(name string, members ...object) int {
 	return status
 }
 
-// session is what login and refresh answer; of errors, the code.
-type session struct {
+// tokenAnswer is what login and refresh answer; of errors, the code.
+type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	Code    string `json:"code"`
 }
 
 // send sends a request and returns the status, 0 for no answer, and what was answered.
-func (t *tab) send(method, target string, body any, token string) (int, session) {
+func (t *tab) send(method, target string, body any, token string) (int, tokenAnswer) {
 	return t.sendIn(t.w.t.Context(), method, target, body, token)
 }
 
-func (t *tab) sendIn(ctx context.Context, method, target string, body any, token string) (status int, answer session) {
+func (t *tab) sendIn(ctx context.Context, method, target string, body any, token string) (status int, answer tokenAnswer) {
 	var reader io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)
@@ -150,6 +150,21 @@ func (t *tab) refreshWith(token string) int {
 		t.tokens.set(answer.Access, answer.Refresh)
 	}
 	return status
+}
+
+// grant refreshes as RFC 6749 section 6 says.
+func (t *tab) grant() int {
+	_, token := t.tokens.get()
+	resp, err := t.client.PostForm(t.w.base+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	var answer tokenAnswer
+	if json.NewDecoder(resp.Body).Decode(&answer); answer.Access != "" {
+		t.tokens.set(answer.Access, answer.Refresh)
+	}
+	return resp.StatusCode
 }
 
 func (t *tab) logout() int {

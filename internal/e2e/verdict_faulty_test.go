@@ -444,4 +444,38 @@ var faultyClients = []behaviour{
 			c.me()
 		}
 	}},
+	{"the oauth2 dialect: every caller refreshes", []string{"two_refreshes[refresh*5]"}, quiet, func(w *world) {
+		w.put("/lab/dialect", object{"name": "oauth2"}).want(200)
+		c := w.login()
+		race(w)
+		w.fault(object{"operation": "refresh", "hold": 5})
+		callers(5, func(int) {
+			if c.me() == 401 {
+				c.grant()
+			}
+		})
+	}},
+	{"the oauth2 dialect: the new refresh token is not stored", []string{"spent_refresh_token[refresh*2]"}, quiet, func(w *world) {
+		w.put("/lab/dialect", object{"name": "oauth2"}).want(200)
+		c := w.login()
+		access, old := c.tokens.get()
+		for range 2 {
+			w.drain()
+			c.meWith(access)
+			c.tokens.set("", old)
+			if c.grant() == 200 {
+				access, _ = c.tokens.get()
+				c.me()
+			}
+		}
+	}},
+	{"another client is sent out by a logout of the other sessions, and goes on", []string{"token_after_logout[logout*1 me*2]"}, quiet, func(w *world) {
+		one, other := w.login(), w.login()
+		one.send("POST", logoutPath+"?others=true", nil, one.tokens.access)
+		for range 3 {
+			other.me()
+			w.advance(10 * time.Second)
+		}
+		one.me()
+	}},
 }

@@ -55,8 +55,9 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
+	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
 	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
-		InAddress: tokenInAddress(r), Everywhere: everywhere}}
+		InAddress: tokenInAddress(r), Everywhere: everywhere, Elsewhere: elsewhere}}
 	if operation == "other" && call == nil {
 		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
@@ -66,7 +67,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	body := b.digestBody(r)
 	token := b.presentedToken(w, r, operation)
 	if call != nil {
-		token, seen.Everywhere = call.Token, call.Everywhere()
+		token, seen.Everywhere, seen.Elsewhere = call.Token, call.Everywhere(), call.Elsewhere()
 	}
 	if token != "" {
 		seen.Presented = maphash.String(b.lab.identity, token)

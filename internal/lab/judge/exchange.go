@@ -30,6 +30,7 @@ type Exchange struct {
 
 	InAddress  bool // a token stood in the address
 	Everywhere bool // a logout of all sessions of the user
+	Elsewhere  bool // a logout of all of them but its own
 
 	Status     int           // as the client saw it; 0: none
 	Hub        int           // as the hub decided; 0: the hub's operation was not reached

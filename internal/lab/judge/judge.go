@@ -43,7 +43,7 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 			c.logins = append(c.logins, e)
 		case e.Operation == "refresh" && e.Token == nil:
 			c.unreadable = append(c.unreadable, e)
-		case e.Everywhere && e.isLogout():
+		case (e.Everywhere || e.Elsewhere) && e.isLogout():
 			c.everywhere = append(c.everywhere, e)
 		}
 	}
@@ -69,7 +69,7 @@ type trial struct {
 	ended      []Mark
 	sessions   map[string]*session // by id
 	logins     []*Exchange         // and registrations
-	everywhere []*Exchange         // logouts of all of a user's sessions
+	everywhere []*Exchange         // logouts of other sessions of a user as well
 	unreadable []*Exchange         // refreshes without a token that this hub can read
 	told       map[*Exchange]bool  // shown by a finding about refreshes
 	verdict    Verdict

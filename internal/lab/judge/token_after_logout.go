@@ -67,7 +67,7 @@ func (e *Exchange) usesToken() bool {
 // logout returns the session's own end, or nil.
 func (s *session) logout() *ending {
 	for _, e := range s.logouts {
-		if !e.isLogout() {
+		if !e.isLogout() || e.Elsewhere {
 			continue
 		}
 		end := &ending{logout: e, told: e}
