@@ -134,6 +134,7 @@ func (op *operation) match(segments []string) (map[string]string, bool) {
 // Call is a request that the dialect has understood, or knows to refuse.
 type Call struct {
 	Operation string // as faults and the record name it: register, login, me, refresh, logout, introspect, other
+	Path      string // for the record: the client's, cut short where it has parts that may be anything
 	Token     string // that the request presents; "" for none
 	Body      []byte // that has been read
 	Result    Result // of Serve
@@ -181,7 +182,10 @@ func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 	if at == nil {
 		return nil
 	}
-	c := &Call{dialect: d, Operation: at[0].verb.lab}
+	c := &Call{dialect: d, Operation: at[0].verb.lab, Path: r.URL.Path}
+	if slices.ContainsFunc(params, func(named map[string]string) bool { return named != nil }) {
+		c.Path = reply.SafePath(r.URL.Path)
+	}
 	q := &question{r: r}
 	c.asked = q
 	if c.refused = q.readBody(w); c.refused == nil {

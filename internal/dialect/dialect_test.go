@@ -299,6 +299,17 @@ func TestHeadersOfDescriptionsAreExposed(t *testing.T) {
 	}
 }
 
+// What stands in the place of a {name} may be a secret.
+func TestPathForTheRecord(t *testing.T) {
+	t.Parallel()
+	d := parse(t, `{"name":"x","operations":[{"op":"me","on":"GET /a/long-part-of-the-path-itself"},{"op":"me","on":"GET /t/{token}","in":{"token":"path.token"}}]}`)
+	for path, want := range map[string]string{"/a/long-part-of-the-path-itself": "/a/long-part-of-the-path-itself", "/t/" + token("access"): "/t/eyJh.eyJpc3MiOiJ…"} {
+		if _, call := ask(t, d, new(stubHub), request("GET "+path, "")); call.Path != want {
+			t.Errorf("%s is recorded as %s, want %s", path, call.Path, want)
+		}
+	}
+}
+
 func TestConversions(t *testing.T) {
 	t.Parallel()
 	d := parse(t, `{"name":"c","operations":[{"op":"login","on":"POST /in","in":{"username":"body.user.0.name|basic.username","password":"body.pw|basic.password","expires_in":"body.mins in minutes","refresh_expires_in":"body.ms in milliseconds"},

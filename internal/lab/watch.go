@@ -58,7 +58,9 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
 	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
 		InAddress: tokenInAddress(r), Everywhere: everywhere, Elsewhere: elsewhere}}
-	if operation == "other" && call == nil {
+	if call != nil {
+		seen.Path = strings.Clone(call.Path)
+	} else if operation == "other" {
 		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
