@@ -1,3 +1,5 @@
+// batch.go lets reads that wait together share a transaction.
+
 package engine
 
 import (

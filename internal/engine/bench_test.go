@@ -1,3 +1,5 @@
+// What many hubs cost, beside raw transactions of the same cluster.
+
 package engine_test
 
 import (

@@ -1,3 +1,5 @@
+// What tests look at inside.
+
 package engine
 
 // Waiting returns how many reads wait for a transaction.

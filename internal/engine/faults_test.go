@@ -4,14 +4,11 @@
 package engine_test
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +17,6 @@ import (
 	"authhub/internal/engine"
 	"authhub/internal/etcd/etcdtest"
 	"authhub/internal/etcd/wire"
-	"authhub/internal/passwd"
 )
 
 // TestLostAnswers: each verb, with each of its transactions failing once in each way, has the outcome it has without.
@@ -266,123 +262,4 @@ func TestProxyThatKnowsNoStreams(t *testing.T) {
 	if err := s.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestStartSaysWhatIsWrong: one clear line for each way in which a start can fail.
-func TestStartSaysWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	seed := func(change func(*account.User)) []*account.User {
-		u := &account.User{ID: "user-demo", Username: "demo", Role: "user", Seed: true, Credential: passwd.Plain("demo-password")}
-		change(u)
-		return []*account.User{u}
-	}
-	same := func(*account.User) {}
-	started := func(t *testing.T) (*etcdtest.Cluster, engine.Config) {
-		cluster := etcdtest.New(t, 1)
-		c := config(t, cluster.Address()+"/"+rand.Text())
-		c.Seeds = seed(same)
-		s, err := engine.Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u := newUser("alice")
-		if err := s.Register(t.Context(), u, newSession(u, now)); err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		return cluster, c
-	}
-	for name, row := range map[string]struct {
-		change func(*etcdtest.Cluster, *engine.Config)
-		want   string
-	}{
-		"nothing":        {func(*etcdtest.Cluster, *engine.Config) {}, ""},
-		"another secret": {func(_ *etcdtest.Cluster, c *engine.Config) { c.Secret = []byte("another secret of 32 bytes, or so") }, "AUTHHUB_SECRET"},
-		"another password": {func(_ *etcdtest.Cluster, c *engine.Config) {
-			c.Seeds = seed(func(u *account.User) { u.Credential = passwd.Plain("x") })
-		}, `"demo" of -users`},
-		"another role": {func(_ *etcdtest.Cluster, c *engine.Config) {
-			c.Seeds = seed(func(u *account.User) { u.Role = "admin" })
-		}, `"demo" of -users`},
-		"now disabled": {func(_ *etcdtest.Cluster, c *engine.Config) {
-			c.Seeds = seed(func(u *account.User) { u.Disabled = true })
-		}, `"demo" of -users`},
-		"a seed is gone": {func(_ *etcdtest.Cluster, c *engine.Config) { c.Seeds = nil }, `"user-demo"`},
-		"a seed is new": {func(_ *etcdtest.Cluster, c *engine.Config) {
-			c.Seeds = append(c.Seeds, seed(func(u *account.User) { u.ID, u.Username = "x", "new" })...)
-		}, ""},
-		"a user has it": {func(_ *etcdtest.Cluster, c *engine.Config) {
-			c.Seeds = append(c.Seeds, seed(func(u *account.User) { u.ID, u.Username = "x", "Alice" })...)
-		}, `"Alice" of -users`},
-		"wrong address": {func(_ *etcdtest.Cluster, c *engine.Config) { c.Address = "127.0.0.1:1" }, "http://n1:2379"},
-		"wrong password": {func(f *etcdtest.Cluster, c *engine.Config) {
-			f.Require("hub", "right")
-			c.Address = strings.Replace(c.Address, "//", "//hub:wr0ng@", 1)
-		}, "invalid user ID or password"},
-		"no password": {func(f *etcdtest.Cluster, c *engine.Config) { f.Require("hub", "right") }, "USER:PASSWORD@"},
-		"full": {func(f *etcdtest.Cluster, c *engine.Config) {
-			f.Fail(func(string) etcdtest.Fault {
-				return etcdtest.Fault{Status: 429, Code: 8, Message: "etcdserver: mvcc: database space exceeded"}
-			})
-		}, "database space exceeded"},
-		"another web server": {func(f *etcdtest.Cluster, c *engine.Config) {
-			f.Fail(func(string) etcdtest.Fault { return etcdtest.Fault{Status: 404} })
-		}, "which etcd's gateway does not"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cluster, c := started(t)
-			row.change(cluster, &c)
-			s, err := engine.Open(t.Context(), c)
-			if err == nil {
-				s.Close()
-			}
-			if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "wr0ng")) {
-				t.Errorf("got %v, want %s", err, row.want)
-			}
-		})
-	}
-}
-
-// TestStartWaitsForEtcd: a hub that is started before its cluster waits for it.
-func TestStartWaitsForEtcd(t *testing.T) {
-	t.Parallel()
-	cluster := etcdtest.New(t, 1)
-	cluster.Stop(0)
-	time.AfterFunc(time.Second, func() { cluster.Start(0) })
-	s, err := engine.Open(t.Context(), config(t, cluster.Address()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-
-	cluster.Stop(0)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // as ten seconds would end it
-	defer cancel()
-	if _, err := engine.Open(ctx, config(t, cluster.Address())); err == nil || !strings.Contains(err.Error(), "are the addresses right") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestHubsStartAtOnce: seeds and secret are put there once.
-func TestHubsStartAtOnce(t *testing.T) {
-	t.Parallel()
-	address := etcdtest.New(t, 1).Address()
-	var starting sync.WaitGroup
-	for range 8 {
-		starting.Go(func() {
-			c := config(t, address)
-			c.Seeds = []*account.User{{ID: "user-demo", Username: "demo", Email: "demo@example.com", Role: "user", Seed: true, Credential: passwd.Plain("x")}}
-			s, err := engine.Open(t.Context(), c)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer s.Close()
-			if u, err := s.UserNamed(t.Context(), "demo"); err != nil || u == nil || u.Credential.Password() != "x" {
-				t.Errorf("%+v, %v", u, err)
-			}
-		})
-	}
-	starting.Wait()
 }

@@ -1,3 +1,5 @@
+// files.go owns the published files: the folder that hubs share, and which set in it is published. turn.go publishes.
+
 package engine
 
 import (

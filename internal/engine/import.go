@@ -1,3 +1,5 @@
+// import.go moves the journal of a single hub into the store.
+
 package engine
 
 import (

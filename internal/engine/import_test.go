@@ -1,3 +1,5 @@
+// Moving a journal in: going on where it was, and refusing what differs.
+
 package engine_test
 
 import (

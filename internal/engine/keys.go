@@ -1,3 +1,5 @@
+// keys.go names the keys.
+
 package engine
 
 import "authhub/internal/account"

@@ -1,3 +1,5 @@
+// lease.go owns the leases that sessions go with.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// open.go owns a start, and what there is to know of the health of the store.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// rotate.go owns refresh tokens: one is spent, or its reuse ends the session.
+
 package engine
 
 import (

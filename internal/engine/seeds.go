@@ -1,3 +1,5 @@
+// seeds.go puts the users of -users into the store, or compares them with those that are there.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// trim.go keeps a user to the most sessions that a user may have.
+
 package engine
 
 import (

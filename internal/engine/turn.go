@@ -1,3 +1,5 @@
+// turn.go owns runs: one hub at a time, publishing, and the record of the latest run.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// auth.go logs in at the cluster.
+
 package etcd
 
 import (

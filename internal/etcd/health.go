@@ -1,3 +1,5 @@
+// health.go finds out which nodes are missing.
+
 package etcd
 
 import (

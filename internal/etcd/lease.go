@@ -1,3 +1,5 @@
+// lease.go owns leases.
+
 package etcd
 
 import (

@@ -1,3 +1,5 @@
+// txn.go owns transactions: their conditions, operations and outcomes.
+
 package etcd
 
 import (
