@@ -1,5 +1,5 @@
 // Accounts: the five authentication operations and both tokens, decoded and counting down.
-import { h, $, say, copyButton, span, ago, utc } from './dom.js';
+import { h, $, say, copyButton, span, ago, utc, utcDay } from './dom.js';
 import { problem } from './wire.js';
 import { ask, learn, spoken } from './dialect.js';
 import { session, hubClock, onSession, begin, rotate, end, live } from './session.js';
@@ -84,7 +84,7 @@ async function logOut(all) {
   const x = await ask(all ? 'logout_all' : 'logout', { token: session.access?.token });
   if (!x.ok) return tell(problem(x), 'bad');
   note = { text: '', tone: '' };
-  end(all ? 'You logged out everywhere: every session of this user has ended.' : 'You logged out: both tokens died at once.');
+  end(all ? 'You logged out everywhere: every session of this user has ended.' : 'You logged out: both tokens ended at once.');
 }
 
 function endIfDead(x) {
@@ -94,11 +94,14 @@ function endIfDead(x) {
 function draw() {
   const box = $('account');
   const focused = box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-  box.replaceChildren(
-    live() ? whoIsIn() : wayIn(),
+  // The operations stay where they are when a session ends, so that nothing else comes under the pointer.
+  box.replaceChildren(...[
+    session.access ? whoIsIn() : wayIn(),
+    h('div', { class: 'actions', role: 'group', 'aria-label': 'Operations' }, operations()),
     h('p', { class: 'dim', id: 'spoken', hidden: !spoken.name }, 'These buttons speak the dialect ', h('b', null, spoken.name), '.'),
     h('p', { class: 'note', 'data-tone': note.tone, hidden: !note.text }, note.text),
-    h('div', { class: 'actions', role: 'group', 'aria-label': 'Operations' }, operations()));
+    session.access && !live() && wayIn(),
+  ].filter(Boolean));
   if (focused) box.querySelector(`[data-key="${focused}"]`)?.focus();
   $('tokens').replaceChildren(tokenCard('Access token', session.access), tokenCard('Refresh token', session.refresh));
   tick();
@@ -127,9 +130,9 @@ function whoIsIn() {
       h('p', { class: 'dim' }, [u.username, u.email].filter(Boolean).join(' · '))),
     h('dl', { class: 'facts' },
       fact('Role', h('span', { class: 'tag', 'data-role': u.role }, u.role)),
-      fact('Since', u.created_at ? ago(Date.parse(u.created_at) / 1000, hubClock.now()) : '—'),
+      fact('Since', u.created_at ? h('time', { datetime: u.created_at, title: ago(Date.parse(u.created_at) / 1000, hubClock.now()) }, utcDay(Date.parse(u.created_at) / 1000)) : '—'),
       fact('User', h('code', null, u.id)),
-      fact('Session', h('code', null, session.access.claims.sid))));
+      fact(live() ? 'Session' : 'Session, ended', h('code', { class: live() ? null : 'over' }, session.access.claims.sid))));
 }
 
 const fact = (name, value) => h('div', null, h('dt', null, name), h('dd', null, value));
@@ -137,7 +140,7 @@ const fact = (name, value) => h('div', null, h('dt', null, name), h('dd', null, 
 function wayIn() {
   return h('div', { class: 'way-in' },
     h('div', null,
-      h('h3', { tabindex: -1, 'data-key': 'who' }, 'One click'),
+      h('h3', { tabindex: -1 }, session.access ? 'Log in again' : 'One click'),
       h('div', { class: 'demos' }, demos.map(d => h('button', {
         type: 'button', class: 'demo', 'data-key': `demo-${d.username}`,
         onclick: () => enter('login', { username: d.username, password: `${d.username}-password` }, ' This hub may have accounts of its own (-users).'),
@@ -203,8 +206,8 @@ function tokenCard(title, t) {
     return h('article', { class: 'card token empty', 'aria-label': title },
       h('h3', null, title),
       h('p', { class: 'hollow' }, kind === 'access'
-        ? 'None yet. It says who you are, for minutes, on every request.'
-        : 'None yet. It fetches the next pair, once, and is spent by it.'));
+        ? 'None yet. It says who you are on every request, and lives for minutes.'
+        : 'None yet. It is exchanged for the next pair, and is spent after that.'));
   }
   const generation = session.refresh?.claims.gen ?? 0;
   const dots = Array.from({ length: Math.min(generation + 1, 6) || 0 });

@@ -18,7 +18,7 @@ export function alertTable(alerts, jump) {
   const list = h('div');
   const counted = h('p', { class: 'dim' });
   box.append(
-    h('div', { class: 'card-h' }, h('h3', null, 'Alerts'), counted,
+    h('div', { class: 'card-h' }, h('h3', null, 'Alerts'), h('code', { class: 'dim' }, 'alertesph.json'), counted,
       alerts.length > 0 && h('div', { class: 'filters' }, choice('kind', 'every kind'), choice('station', 'every station'), choice('severity', 'every severity'))),
     list);
 

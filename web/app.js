@@ -79,6 +79,8 @@ $('latest').addEventListener('click', () => {
   $('wire').scrollIntoView();
   $('wire-h').focus({ preventScroll: true });
 });
+// What sticks below the header goes by its height, which depends on the width of the page and on the last answer.
+new ResizeObserver(() => document.documentElement.style.setProperty('--top', `${$('top').offsetHeight}px`)).observe($('top'));
 $('base').textContent = address('');
 $('lab-link').hidden = !hasLab;
 $('space').textContent = spaceName;

@@ -11,7 +11,8 @@ const axis = 22;
 const head = 8; // above the first lane
 
 export class Chart {
-  constructor(box, barrier, alerts) {
+  constructor(box, barrier, alerts, source) {
+    this.source = source;
     this.low = barrier.parameters.low;
     this.high = barrier.parameters.high;
     this.stations = barrier.stations.map(readStation);
@@ -202,6 +203,8 @@ export class Chart {
   }
 
   resize() {
+    this.tallest = 0;
+    this.readout.style.minHeight = '';
     this.width = this.frame.clientWidth;
     if (!this.width) return;
     this.lane = this.width < 500 ? 104 : this.stations.length > 4 ? 104 : 148;
@@ -277,8 +280,9 @@ export class Chart {
     c.font = this.ink.bold;
     c.strokeStyle = this.ink.card;
     c.lineWidth = 4;
-    c.strokeText(st.name, gutter + 6, y0 + 13);
-    c.fillText(st.name, gutter + 6, y0 + 13);
+    const name = shorten(c, st.name, right - 12);
+    c.strokeText(name, gutter + 6, y0 + 13);
+    c.fillText(name, gutter + 6, y0 + 13);
     c.font = this.ink.font;
   }
 
@@ -395,9 +399,11 @@ export class Chart {
   }
 
   read() {
-    this.readout.replaceChildren(h('b', null, `${utcMinute(Math.floor(this.cursor / this.step) * this.step)} UTC`),
+    this.readout.replaceChildren(h('em', { class: 'dim' }, this.source), h('b', null, `${utcMinute(Math.floor(this.cursor / this.step) * this.step)} UTC`),
       ...this.values().map(({ st, i }) => h('span', null, `${st.name} `, i < 0 ? h('em', null, 'no reading')
         : [h('b', { class: st.outside[i] ? (st.max[i] > this.high ? 'v-high' : 'v-low') : '' }, st.mean[i].toFixed(2)), h('em', null, st.outside[i] ? ' outside' : ` φ ${st.phi[i].toFixed(2)}`)])));
+    this.tallest = Math.max(this.tallest, this.readout.offsetHeight); // a line less would move the chart under the pointer
+    this.readout.style.minHeight = `${this.tallest}px`;
     this.frame.setAttribute('aria-valuenow', Math.round(this.cursor));
     const whole = this.to - this.from >= this.last - this.first;
     this.range.textContent = whole ? 'all of the time' : `${utcMinute(this.from)} – ${utcMinute(this.to)}`;
@@ -409,6 +415,14 @@ export class Chart {
       : `${st.name} pH ${st.mean[i].toFixed(2)}${st.outside[i] ? `, ${st.outside[i]} of ${st.readings[i]} readings outside` : ''}`));
     this.frame.setAttribute('aria-valuetext', `${utcMinute(Math.floor(this.cursor / this.step) * this.step)} UTC: ${words.join('; ')}`);
   }
+}
+
+// shorten returns the text, or as much of its beginning as fits into the width.
+function shorten(c, text, width) {
+  if (c.measureText(text).width <= width) return text;
+  const letters = [...text];
+  while (letters.length > 1 && c.measureText(`${letters.join('')}…`).width > width) letters.pop();
+  return `${letters.join('')}…`;
 }
 
 function fit(canvas, width, height) {

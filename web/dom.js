@@ -98,5 +98,7 @@ const dateTime = new Intl.DateTimeFormat('en-GB', {
 const minuteTime = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC', year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit',
 });
+const dayOnly = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', year: 'numeric', month: 'short', day: 'numeric' });
+export const utcDay = seconds => dayOnly.format(seconds * 1000);
 export const utc = seconds => `${dateTime.format(seconds * 1000)} UTC`;
 export const utcMinute = seconds => minuteTime.format(seconds * 1000);

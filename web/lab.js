@@ -78,14 +78,25 @@ async function look() {
   if (!state.ok) return;
   if (state.data.counts.requests < rows.size) forget(); // somebody else has cleared the record
   update(parts.where, [state.data.namespace], () => whereabouts(state.data));
-  if (spaces?.ok) update(parts.spaces, spaces.data.namespaces, drawSpaces);
-  drawClock(state.data);
-  drawPolicy(state.data);
-  update(parts.faults, faults.data?.faults ?? [], drawFaults);
-  update(parts.sessions, sessions.data?.sessions ?? [], drawSessions);
-  if (report.ok) findings = [...report.data.findings, ...report.data.notes.map(n => ({ ...n, note: true }))];
-  drawRequests(requests.data?.requests ?? []);
-  update(parts.report, findings, drawReport);
+  inPlace(() => {
+    if (spaces?.ok) update(parts.spaces, spaces.data.namespaces, drawSpaces);
+    drawClock(state.data);
+    drawPolicy(state.data);
+    update(parts.faults, faults.data?.faults ?? [], drawFaults);
+    update(parts.sessions, sessions.data?.sessions ?? [], drawSessions);
+    if (report.ok) findings = [...report.data.findings, ...report.data.notes.map(n => ({ ...n, note: true }))];
+    drawRequests(requests.data?.requests ?? []);
+    update(parts.report, findings, drawReport);
+  });
+}
+
+// inPlace makes a change and keeps the table of requests where it is in the window while somebody points at it.
+function inPlace(change) {
+  const view = parts.requests.closest('.tall');
+  const pointed = view.matches(':hover, :focus-within');
+  const top = view.getBoundingClientRect().top;
+  change();
+  if (pointed) scrollBy({ top: view.getBoundingClientRect().top - top, behavior: 'instant' });
 }
 
 // update redraws a part only where what it shows has changed: it is looked at every second.
@@ -114,12 +125,12 @@ function build() {
       box('Clock', parts.clock, clockControls()),
       box('Refresh policy', parts.policy, policyControls(), h('h3', { class: 'sub' }, 'Whole hub'), stateControls())),
     h('div', { class: 'card' }, h('h3', null, 'Faults'),
-      h('p', { class: 'dim' }, 'A queue: each waits for its operation, does its harm so many times, and is used up.'),
+      h('p', { class: 'dim' }, 'A queue. Each fault waits for its operation, hits as many requests as you say, and is spent after that.'),
       h('div', { class: 'chips' }, presets.map(([label, fault]) => button(label, () => act(`Queued: ${label}.`, 'POST', '/faults', fault), 'chip'))),
       faultForm(), parts.faults),
     h('div', { class: 'card' }, h('h3', null, 'Sessions'), parts.sessions),
-    h('div', { class: 'card' }, h('h3', null, 'A token to order'),
-      h('p', { class: 'dim' }, 'Sound, or with exactly one thing wrong. It comes with a session of its own.'), tokenForm()));
+    h('div', { class: 'card' }, h('h3', null, 'Mint a token'),
+      h('p', { class: 'dim' }, 'Sound, or with exactly one thing wrong. Minting a token starts a session.'), tokenForm()));
 }
 
 // whereabouts says which hub this is, and leads to another one.
@@ -144,17 +155,17 @@ function tokenForm() {
   const made = h('div', { class: 'raw', hidden: true });
   const form = h('form', { class: 'line', onsubmit: async e => {
     e.preventDefault();
-    const x = await act('The token is made.', 'POST', '/tokens', Object.fromEntries(new FormData(form)));
+    const x = await act('The token is minted.', 'POST', '/tokens', Object.fromEntries(new FormData(form)));
     made.hidden = !x.ok;
     if (x.ok) made.replaceChildren(h('p', { class: 'jws', tabindex: 0, role: 'group', 'aria-label': 'The token' }, x.data.token), copyButton('the token', () => x.data.token));
-  } }, h('input', { name: 'user', value: 'demo', 'aria-label': 'user', spellcheck: 'false', autocapitalize: 'none' }), pick('kind', ['access', 'refresh']), pick('defect', defects), h('button', { class: 'small' }, 'Make it'));
+  } }, h('input', { name: 'user', value: 'demo', 'aria-label': 'user', spellcheck: 'false', autocapitalize: 'none' }), pick('kind', ['access', 'refresh']), pick('defect', defects), h('button', { class: 'small' }, 'Mint'));
   return [form, made];
 }
 
 function keyForm() {
   const input = h('input', { type: 'password', name: 'lab-key', autocomplete: 'off' });
   return h('form', { class: 'card', hidden: true, onsubmit: e => { e.preventDefault(); key = input.value; look(); } },
-    h('h3', null, 'Lab key'), h('p', { class: 'dim' }, 'This hub listens beyond loopback, so its lab asks for AUTHHUB_LAB_KEY.'),
+    h('h3', null, 'Lab key'), h('p', { class: 'dim' }, 'This hub has a lab key (AUTHHUB_LAB_KEY). Requests to the lab need it.'),
     h('label', { class: 'field' }, 'Key', input), h('button', { class: 'primary' }, 'Open the lab'));
 }
 
@@ -164,7 +175,7 @@ function drawClock({ time }) {
   const away = time.offset_ms / 1000;
   parts.clock.replaceChildren(
     h('p', { class: 'big' }, utc(now / 1000)),
-    h('p', { class: 'dim' }, time.frozen ? 'Frozen: it moves only when told to.' : Math.abs(away) < 2 ? 'Real time.' : `Real time ${away > 0 ? 'plus' : 'minus'} ${span(Math.abs(away))}.`));
+    h('p', { class: 'dim' }, time.frozen ? 'Frozen: it moves only when you move it.' : Math.abs(away) < 2 ? 'Real time.' : `Real time ${away > 0 ? 'plus' : 'minus'} ${span(Math.abs(away))}.`));
 }
 
 function clockControls() {
@@ -185,8 +196,8 @@ const inForce = p => (p.rotation === false ? 'fixed' : p.reuse);
 
 function drawPolicy(state) {
   const p = state.policy;
-  const words = { strict: 'A spent refresh token ends its session.', grace: `Within ${p.grace} the spent token gets the same successor pair again.`,
-    allow: 'Spent refresh tokens go on working.', fixed: 'No rotation: the refresh token stays.' };
+  const words = { strict: 'A spent refresh token ends its session.', grace: `For ${p.grace}, a spent refresh token gets the same new pair again.`,
+    allow: 'Spent refresh tokens keep working.', fixed: 'No rotation: the refresh token stays.' };
   parts.policy.replaceChildren(h('p', { class: 'dim' }, words[inForce(p)] ?? ''));
   for (const chip of document.querySelectorAll('#bench [data-policy]')) chip.setAttribute('aria-pressed', String(chip.dataset.policy === inForce(p)));
 }
@@ -209,7 +220,7 @@ function stateControls() {
       parts.note.textContent = x.ok ? 'The page holds a snapshot of the whole state.' : problem(x);
     }, 'chip'),
     button('Put it back', () => (snapshot ? act('The snapshot is back.', 'PUT', '/snapshot', snapshot) : say('There is no snapshot yet.')), 'chip'),
-    button('Reset', () => { forget(); act('Back to the seeds: no sessions, no faults, real time.', 'POST', '/reset'); }, 'chip danger'));
+    button('Reset', () => { forget(); act('Reset: the accounts of the start, no sessions, no faults, real time.', 'POST', '/reset'); }, 'chip danger'));
 }
 
 function faultForm() {
@@ -292,10 +303,17 @@ function drawRequests(fresh) {
   showRequests(before);
 }
 
-// showRequests draws the rows that are wanted, the latest first. Those not among before are marked as new.
+// showRequests draws the rows that are wanted, the latest last. Those not among before are marked as new. A row in view
+// stays where it is; the view follows the end if it shows the end and nobody points at it.
 function showRequests(before = new Set(rows.keys())) {
-  const list = [...rows.values()].filter(isWanted).sort((a, b) => b.seq - a.seq);
+  const list = [...rows.values()].filter(isWanted).sort((a, b) => a.seq - b.seq);
+  const view = parts.requests.closest('.tall');
+  const follow = view.scrollTop + view.clientHeight >= view.scrollHeight - 4 && !view.matches(':hover, :focus-within');
+  const mark = [...parts.requests.children].find(row => row.offsetTop >= view.scrollTop && rows.has(Number(row.id.slice(4))));
+  const was = mark?.offsetTop;
   redraw(parts.requests, ...list.map(r => requestRow(r, !before.has(r.seq))));
+  if (follow) view.scrollTop = view.scrollHeight;
+  else if (mark) view.scrollTop += (document.getElementById(mark.id)?.offsetTop ?? was) - was;
   showDetail();
 }
 
@@ -314,7 +332,7 @@ function requestRow(r, fresh) {
 
 function openRequest(seq) {
   opened = opened === seq ? null : seq;
-  showRequests();
+  inPlace(() => showRequests());
 }
 
 // showDetail shows all that the record has of the request that is open, and what the report says of it.
@@ -335,7 +353,7 @@ function showDetail() {
 
 function drawReport(list) {
   showDetail();
-  return list.length === 0 ? h('p', { class: 'hollow' }, 'Nothing to blame: a clean client so far.')
+  return list.length === 0 ? h('p', { class: 'hollow' }, 'No findings: the client has behaved correctly so far.')
     : h('ul', { class: 'list' }, list.map(f => h('li', { class: f.note ? 'finding advice' : 'finding' }, h('b', null, f.note ? 'Note: ' : '', f.rule.replaceAll('_', ' ')), h('span', null, f.sentence),
       h('span', { class: 'dim' }, 'requests ', f.seqs.map((n, i) => [i ? ', ' : '', h('a', { href: `#seq-${n}`, onclick: e => { e.preventDefault(); point(n); } }, n)])))));
 }

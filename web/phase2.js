@@ -20,6 +20,8 @@ let shownSet = ''; // which set of files is drawn
 let shownInput = ''; // and what it was made from: the same input gives the same bytes
 let asked = ''; // the set that the page has asked about, being large
 let wanted = ''; // and the one that is to be drawn all the same
+const sent = new Map(); // names of the files that this page has sent, by the digest of their content
+let failed = false; // whether the latest run that this page has started failed
 let listTimer = null;
 let chart = null;
 const typed = { low: '6.5', high: '8.5', interval: '1h', max_gap: '1h' };
@@ -44,7 +46,7 @@ export const phase2 = {
 // look reads the listing, and the files when another set stands than the one drawn.
 async function look() {
   const x = await send('GET', listPath, { token: bearer(), quiet: true });
-  refused = x.ok ? '' : x.status === 401 ? 'This hub keeps its files for people who are logged in (-protect). Log in under Accounts first.' : problem(x);
+  refused = x.ok ? '' : x.status === 401 ? 'This hub shows its files only to users who are logged in (-protect). Log in under Accounts first.' : problem(x);
   if (x.ok) listing = x.data.phase2_files;
   drawFiles();
   if (!listing) return;
@@ -163,10 +165,20 @@ async function run() {
   }
   running = false;
   const record = x.ok && x.data ? x.data : { status: 'failed', words: problem(x) };
-  if (id && record.id && record.id !== id) Object.assign(record, { status: 'ended', words: 'This run has ended, and another after it: the record and the files are that one’s.' });
+  if (id && record.id && record.id !== id) Object.assign(record, { status: 'ended', words: 'This run has ended, and another run after it. The record and the files are those of the later run.' });
+  failed = record.status === 'failed';
+  if (csv && record.status === 'succeeded') sent.set(record.source.sha256, csv.name);
   drawRun(record);
   say({ succeeded: 'The run is done.' }[record.status] ?? record.words ?? `The run failed. ${record.error?.detail ?? ''}`);
   await look();
+  markEarlier();
+}
+
+// markEarlier says of results on the page that they are older than a run that failed.
+function markEarlier() {
+  $('results').querySelector('.earlier')?.remove();
+  if (!failed || !chart) return;
+  $('results').prepend(h('p', { class: 'note earlier', 'data-tone': 'bad' }, `The last run failed and changed nothing. The files and charts below are of an earlier run, on ${chart.source}.`));
 }
 
 function choose(file) {
@@ -200,23 +212,25 @@ function drawNoResults() {
   asked = '';
   $('results').replaceChildren(h('div', { class: 'card blank' },
     h('h3', null, 'Nothing to draw yet'),
-    h('p', { class: 'hollow' }, 'Press Run: the hub screens its readings, works out the barrier function, the impact and the alerts, and they are drawn here.')));
+    h('p', { class: 'hollow' }, 'Press Run. The hub screens its readings and computes the barrier function, the impact and the alerts, and the page draws them here.')));
 }
 
 function drawResults(barrier, impact, alerts) {
   const first = impact.stations.reduce((t, st) => Math.min(t, Date.parse(st.first) / 1000), Infinity);
   const last = impact.stations.reduce((t, st) => Math.max(t, Date.parse(st.last) / 1000), -Infinity);
   const p = barrier.parameters;
+  const source = sent.get(barrier.source.sha256) ?? (barrier.source.name === 'request' ? 'readings sent to the hub' : barrier.source.name);
   const chartBox = h('div', { class: 'card chart-card' },
     h('div', { class: 'card-h' },
-      h('h3', null, 'pH by station'),
-      h('p', { class: 'dim' }, `${barrier.source.name}, ${utcMinute(first)} to ${utcMinute(last)} UTC, band ${p.low}–${p.high}, buckets of ${p.interval}`)));
+      h('h3', null, 'pH by station'), h('code', { class: 'dim' }, 'barrier_phi_phase2.json'),
+      h('p', { class: 'dim' }, `${source}, ${utcMinute(first)} to ${utcMinute(last)} UTC, band ${p.low}–${p.high}, buckets of ${p.interval}`)));
   chart?.close();
-  chart = new Chart(chartBox, barrier, alerts);
+  chart = new Chart(chartBox, barrier, alerts, source);
   $('results').replaceChildren(chartBox,
-    h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Impact'), screened(impact.screening)), impactTable(impact)),
+    h('div', { class: 'card' }, h('div', { class: 'card-h' }, h('h3', null, 'Impact'), h('code', { class: 'dim' }, 'impact_phi.json'), screened(impact.screening)), impactTable(impact)),
     alertTable(alerts, a => chart.jump(a)));
   chart.resize();
+  markEarlier();
 }
 
 // impactTable draws per station the share of time below, inside and above the band, the spread of pH against the band, and the doses.

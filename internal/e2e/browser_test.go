@@ -174,7 +174,7 @@ func TestPageRunsOnAFileOfItsOwn(t *testing.T) {
 	b.attach("#csv", writeFile(t, "long.csv", manyReadings(12_000)))
 	b.fill("[name=interval]", "1m")
 	b.click("#run-now")
-	b.wait(`document.querySelector('#chart canvas') && document.querySelector('.chart-card').innerText.includes('request')`)
+	b.wait(`document.querySelector('#chart canvas') && document.querySelector('.chart-card').innerText.includes('long.csv')`)
 	frame := b.call("POST", "/execute/async", map[string]any{"args": []any{}, "script": `
 		const done = arguments[0], chart = document.querySelector('#chart'), r = chart.getBoundingClientRect(), times = [];
 		const next = () => { if (times.length === 40) return done(times.sort((a, b) => a - b)[20]);
@@ -187,6 +187,59 @@ func TestPageRunsOnAFileOfItsOwn(t *testing.T) {
 		t.Errorf("a frame with 12,000 points takes %.0f ms", frame)
 	}
 	b.wantQuiet()
+}
+
+// What a person points at stays under the pointer, and what they look for stays in sight.
+func TestPageKeepsThingsInPlace(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, 1240, 800, "light")
+	p := startPage(t, b, "accounts", "-lab", "-run")
+	top := func(css string) any {
+		return b.js(`return Math.round(document.querySelector(arguments[0]).getBoundingClientRect().top)`, css)
+	}
+
+	b.click("[data-key=demo-demo]")
+	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
+	b.click("[data-key=refresh]")
+	b.wait(`!document.querySelector('[data-key=replay]').disabled`)
+	if since := b.text(".facts"); !strings.Contains(since, "1 Jan 2026") {
+		t.Errorf("the account says\n%s", since)
+	}
+	before := top("[data-key=replay]")
+	b.click("[data-key=replay]")
+	b.wait(`document.querySelectorAll('.token[data-state=ended]').length === 2`)
+	if after := top("[data-key=replay]"); after != before {
+		t.Errorf("after a replay its button is at %v, and was at %v", after, before)
+	}
+
+	b.click(`nav a[href="#phase2"]`)
+	b.wait(`document.querySelector('#chart canvas')`)
+	b.js(`document.querySelector('#chart').scrollIntoView({block: 'end', behavior: 'instant'})`)
+	b.wait(`(r => r.top >= document.querySelector('#top').offsetHeight - 1 && r.bottom < innerHeight)(document.querySelector('#readout').getBoundingClientRect())`)
+	if got := b.text("#readout"); !strings.Contains(got, "data/readings.csv") {
+		t.Errorf("the readout names no file: %s", got)
+	}
+	b.attach("#csv", writeFile(t, "semicolons.csv", "time;station;ph\n"))
+	b.click("#run-now")
+	b.wait(`document.querySelector('.earlier')?.innerText.includes('an earlier run, on data/readings.csv')`)
+
+	b.click("#lab-link")
+	b.wait(`document.querySelector('#seq-1')`)
+	for range 20 {
+		p.get("/api")
+	}
+	b.wait(`document.querySelectorAll('.requests tbody tr').length > 20`)
+	b.js(`document.querySelector('#seq-15').scrollIntoView({block: 'center', behavior: 'instant'})`)
+	b.hover("#seq-15")
+	before = top("#seq-15")
+	for range 20 {
+		p.get("/api")
+	}
+	b.wait(`document.querySelectorAll('.requests tbody tr').length > 40`)
+	if after := top("#seq-15"); after != before {
+		t.Errorf("a row that is pointed at moves from %v to %v", before, after)
+	}
+	b.wantQuiet("401", "422")
 }
 
 // manyReadings is a CSV of n readings of one station, a minute apart, that swing through the band and out of it.

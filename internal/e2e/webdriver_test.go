@@ -179,13 +179,22 @@ func (b *browser) press(keys string) {
 // drag moves the pressed mouse over an element, between two shares of its width.
 func (b *browser) drag(css string, from, to float64) {
 	b.t.Helper()
-	at := b.js(`const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.left, r.width, r.top + 40]`, css).([]any)
+	at := b.js(`const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.left, r.width, r.top + r.height / 2]`, css).([]any)
 	x := func(share float64) int { return int(at[0].(float64) + at[1].(float64)*share) }
 	y := int(at[2].(float64))
 	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "pointer", "id": "mouse", "actions": []map[string]any{
 		{"type": "pointerMove", "x": x(from), "y": y, "duration": 0}, {"type": "pointerDown", "button": 0},
 		{"type": "pointerMove", "x": x((from + to) / 2), "y": y, "duration": 20}, {"type": "pointerMove", "x": x(to), "y": y, "duration": 20},
 		{"type": "pointerUp", "button": 0},
+	}}}})
+}
+
+// hover moves the mouse to the middle of an element.
+func (b *browser) hover(css string) {
+	b.t.Helper()
+	at := b.js(`const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]`, css).([]any)
+	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "pointer", "id": "mouse", "actions": []map[string]any{
+		{"type": "pointerMove", "x": int(at[0].(float64)), "y": int(at[1].(float64)), "duration": 0},
 	}}}})
 }
 
