@@ -191,6 +191,9 @@ func (h *Hub) openShared(ctx context.Context, o *program, users []*account.User)
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(o.Dir, "journal")); err == nil {
+		h.log.Warn("this folder has the users of a single hub, which -store does not look at; -import moves them", "dir", o.Dir)
+	}
 	h.store, h.output = many, results.Temporary()
 	h.shared, err = many.OpenFiles(ctx, o.Dir, func(r *runs.Run) []byte {
 		record, _ := json.Marshal(h.recordAlone(r)) // strings and numbers: it can't fail

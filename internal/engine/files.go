@@ -154,7 +154,7 @@ func decodePublished(kv *etcd.KeyValue) (published, error) {
 		return set, nil
 	}
 	err := json.Unmarshal(kv.Value, &set)
-	if err == nil && (set.ID == "" || set.ID != filepath.Base(set.ID) || strings.HasPrefix(set.ID, ".")) {
+	if err == nil && (set.ID == "" || set.ID[0] == '.' || strings.ContainsAny(set.ID, `/\:`)) {
 		err = fmt.Errorf("the key %s holds no set", kv.Key)
 	}
 	return set, err

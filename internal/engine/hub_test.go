@@ -24,6 +24,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	buildDir = dir
 	path := filepath.Join(dir, "authhub.exe")
 	out, err := exec.Command("go", "build", "-o", path, "authhub").CombinedOutput()
 	if err != nil {
@@ -32,10 +33,12 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+var buildDir string // "" if nothing was built
+
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if path, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if buildDir != "" {
+		os.RemoveAll(buildDir)
 	}
 	os.Exit(status)
 }
