@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
 
@@ -71,7 +72,7 @@ func (c *labClock) view() clockView {
 }
 
 func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, "advance", "at", "frozen")
+	in, err := strict.Read(w, r, false, "advance", "at", "frozen")
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
 	before := b.clock.now()
 	err = b.clock.change(in)
 	if err == nil && b.clock.now().Before(before) {
-		b.requests.startEpoch(before)
+		b.requests.StartEpoch(before)
 	}
 	b.arrivals.Unlock()
 	if err != nil {
@@ -91,24 +92,24 @@ func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
 }
 
 // change does as in says, or nothing. Of several at once each takes effect.
-func (c *labClock) change(in *question) error {
+func (c *labClock) change(in *strict.Form) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	old, real := *c.setting.Load(), c.real()
 	now := old.time(func() time.Time { return real })
-	frozen := in.truth("frozen", old.frozen)
-	advance := in.span("advance", earliestTime.Sub(latestTime), latestTime.Sub(earliestTime))
-	switch at := in.moment("at"); {
-	case !in.has("at") && !in.has("advance") && !in.has("frozen"):
+	frozen := in.Truth("frozen", old.frozen)
+	advance := in.Span("advance", earliestTime.Sub(latestTime), latestTime.Sub(earliestTime))
+	switch at := in.Moment("at"); {
+	case !in.Has("at") && !in.Has("advance") && !in.Has("frozen"):
 		in.Fault("advance", "is missing: give advance, at or frozen")
-	case in.has("at") && in.has("advance"):
+	case in.Has("at") && in.Has("advance"):
 		in.Fault("advance", "can't be given together with at")
-	case in.has("at"):
+	case in.Has("at"):
 		now = at
 	}
 	now = now.Add(advance)
 	if len(in.Faults) == 0 && !canTell(now) {
-		in.Fault(map[bool]string{true: "at", false: "advance"}[in.has("at")], "leads out of the years 1970 to 2199")
+		in.Fault(map[bool]string{true: "at", false: "advance"}[in.Has("at")], "leads out of the years 1970 to 2199")
 	}
 	if err := in.Err(); err != nil {
 		return err

@@ -23,6 +23,9 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/jwt"
+	"authhub/internal/lab/fault"
+	"authhub/internal/lab/record"
+	"authhub/internal/lab/strict"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
 	"authhub/internal/results"
@@ -69,7 +72,7 @@ type Host struct {
 	Log           *slog.Logger
 }
 
-// lab is the handler of a process with -lab.
+// Lab is the handler of a process with -lab.
 type Lab struct {
 	Host
 	ctx      context.Context // ends when the process stops; then nothing waits any longer
@@ -93,8 +96,8 @@ type bench struct {
 	policy   atomic.Pointer[account.ReusePolicy]
 	dialect  atomic.Pointer[dialect.Dialect]
 	ordered  atomic.Pointer[lifetimes]
-	faults   faultQueue
-	requests requestLog
+	faults   fault.Queue
+	requests record.Log
 	changing sync.Mutex // held by reset and snapshot, so that each is whole
 
 	created time.Time
@@ -102,7 +105,7 @@ type bench struct {
 	judged  atomic.Pointer[judged]
 
 	arrivals sync.Mutex // held while a request arrives, and while the state is replaced, so that it meets the one or the other
-	underWay map[*seenRequest]context.CancelCauseFunc
+	underWay map[*record.Request]context.CancelCauseFunc
 }
 
 // New returns the lab of the hub with these parts. From now on the clock of that hub is the lab's. When ctx ends,
@@ -149,7 +152,7 @@ func (l *Lab) newNamespace(name string) (*bench, error) {
 		Folder: results.Temporary(), Now: l.root.clock.real}), nil
 }
 
-// close ends all runs and removes the folders of all namespaces. The root hub's folder and store are not the lab's.
+// Close ends all runs and removes the folders of all namespaces. The root hub's folder and store are not the lab's.
 func (l *Lab) Close() {
 	l.mu.Lock()
 	spaces := l.spaces
@@ -340,7 +343,7 @@ func (l *Lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	if r.Method != http.MethodDelete {
 		return route.MethodNotAllowed("DELETE, GET, HEAD")
 	}
-	if err := refuseQuery(r); err != nil {
+	if err := strict.RefuseQuery(r); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -410,7 +413,7 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 // withoutQuery refuses a query, where serve takes none.
 func withoutQuery(serve labRoute) labRoute {
 	return func(b *bench, w http.ResponseWriter, r *http.Request) error {
-		if err := refuseQuery(r); err != nil {
+		if err := strict.RefuseQuery(r); err != nil {
 			return err
 		}
 		return serve(b, w, r)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
 
@@ -21,18 +22,18 @@ type lifetimesView struct {
 }
 
 // readLifetimes reads lifetimes. What is absent stays as it is in old.
-func readLifetimes(in *question, old lifetimes) lifetimes {
-	if !in.has("access") && !in.has("refresh") && len(in.Faults) == 0 {
+func readLifetimes(in *strict.Form, old lifetimes) lifetimes {
+	if !in.Has("access") && !in.Has("refresh") && len(in.Faults) == 0 {
 		in.Fault("access", "is missing: give access, refresh or both")
 	}
 	return lifetimes{
-		cmp.Or(in.span("access", time.Millisecond, account.MaxTTL), old.access),
-		cmp.Or(in.span("refresh", time.Millisecond, account.MaxTTL), old.refresh),
+		cmp.Or(in.Span("access", time.Millisecond, account.MaxTTL), old.access),
+		cmp.Or(in.Span("refresh", time.Millisecond, account.MaxTTL), old.refresh),
 	}
 }
 
 func (b *bench) setLifetimes(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, "access", "refresh")
+	in, err := strict.Read(w, r, false, "access", "refresh")
 	if err != nil {
 		return err
 	}
@@ -61,17 +62,17 @@ func (b *bench) lifetimes() (access, refresh time.Duration) {
 
 func (b *bench) viewLifetimes() lifetimesView {
 	access, refresh := b.lifetimes()
-	return lifetimesView{spell(access), spell(refresh)}
+	return lifetimesView{strict.Spell(access), strict.Spell(refresh)}
 }
 
 // viewSet returns those that a test has set, and leaves the others out.
 func viewSet(set lifetimes) *lifetimesView {
 	view := new(lifetimesView)
 	if set.access > 0 {
-		view.Access = spell(set.access)
+		view.Access = strict.Spell(set.access)
 	}
 	if set.refresh > 0 {
-		view.Refresh = spell(set.refresh)
+		view.Refresh = strict.Spell(set.refresh)
 	}
 	return view
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 	"authhub/internal/route"
 )
@@ -32,7 +33,7 @@ func (l *Lab) serveNamespaces(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return route.MethodNotAllowed("GET, HEAD")
 	}
-	if err := refuseQuery(r); err != nil {
+	if err := strict.RefuseQuery(r); err != nil {
 		return err
 	}
 
@@ -54,7 +55,7 @@ func (l *Lab) all() map[string]*bench {
 }
 
 func (b *bench) viewNamespace(name string) namespaceView {
-	v := namespaceView{Name: name, Created: reply.FormatTime(b.created), Requests: b.requests.count(), Findings: b.countFindings(), Page: b.hub.Load().Base + "/"}
+	v := namespaceView{Name: name, Created: reply.FormatTime(b.created), Requests: b.requests.Count(), Findings: b.countFindings(), Page: b.hub.Load().Base + "/"}
 	if latest := b.latest.Load(); latest != nil {
 		at := reply.FormatTime(*latest)
 		v.Latest, v.latestRaw = &at, *latest
@@ -71,7 +72,7 @@ type judged struct {
 
 // countFindings judges the record, unless it is the one that was judged last.
 func (b *bench) countFindings() int {
-	version := b.requests.currentVersion()
+	version := b.requests.CurrentVersion()
 	if known := b.judged.Load(); known != nil && known.final && known.version == version {
 		return known.findings
 	}

@@ -5,10 +5,11 @@ package lab
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"authhub/internal/lab/judge"
+	"authhub/internal/lab/record"
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
 
@@ -26,19 +27,19 @@ type findingView struct {
 func viewFindings(findings []judge.Finding) []findingView {
 	views := make([]findingView, len(findings))
 	for i, f := range findings {
-		views[i] = findingView{f.Rule, f.Sentence, known(f.Session), f.Seqs}
+		views[i] = findingView{f.Rule, f.Sentence, record.Known(f.Session), f.Seqs}
 	}
 	return views
 }
 
 // showReport answers with the verdict once it does not depend on what the client may still do in time.
 func (b *bench) showReport(w http.ResponseWriter, r *http.Request) error {
-	in, err := readQuery(r, nil, "within")
+	in, err := strict.ReadQuery(r, nil, "within")
 	if err != nil {
 		return err
 	}
-	within := in.span("within", 0, patience)
-	if !in.has("within") {
+	within := in.Span("within", 0, patience)
+	if !in.Has("within") {
 		within = patience
 	}
 	if err := in.Err(); err != nil {
@@ -78,18 +79,6 @@ func (b *bench) settledVerdict(r *http.Request, within time.Duration) (verdict j
 
 // verdict judges the record as it stands. changed is closed when that is no longer how it stands.
 func (b *bench) verdict() (v judge.Verdict, requests, overwritten int, changed <-chan struct{}) {
-	record, ended, overwritten, changed := b.requests.exchanges()
+	record, ended, overwritten, changed := b.requests.Exchanges()
 	return judge.Judge(record, judge.Mark{Hub: b.clock.now(), Machine: time.Now()}, ended), len(record), overwritten, changed
-}
-
-// exchanges returns a copy of the record, and a channel that is closed when it changes.
-func (l *requestLog) exchanges() (record []*judge.Exchange, ended []judge.Mark, overwritten int, changed <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	copies := make([]judge.Exchange, len(l.ring))
-	for i, r := range l.allLocked() {
-		copies[i] = r.Exchange
-		record = append(record, &copies[i])
-	}
-	return record, slices.Clone(l.epochs), l.overwritten, l.changedLocked()
 }

@@ -10,22 +10,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"authhub/internal/lab/judge"
+	"authhub/internal/lab/record"
 )
 
 func TestRecordIsARing(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	l := &h.bench("").requests
-	for range maxRequests + 3 {
-		r := new(seenRequest)
-		l.begin(r)
-		l.end(r, func() {})
+	for range record.MaxRequests + 3 {
+		r := new(record.Request)
+		l.Begin(r)
+		l.End(r, func() {})
 	}
 
 	got := h.get("/lab/requests").want(200).json()
 	list := got["requests"].([]any)
-	if len(list) != maxRequests || list[0].(object)["seq"] != 4.0 || list[maxRequests-1].(object)["seq"] != 10_003.0 || got["overwritten"] != 3.0 {
+	if len(list) != record.MaxRequests || list[0].(object)["seq"] != 4.0 || list[record.MaxRequests-1].(object)["seq"] != 10_003.0 || got["overwritten"] != 3.0 {
 		t.Error(len(list), list[0], got["overwritten"])
 	}
 }
@@ -152,34 +152,4 @@ func TestExpectGoesOnAcrossAReset(t *testing.T) {
 		time.AfterFunc(2*time.Second, func() { h.get("/api/files/phase2").want(200) })
 		h.expectation(object{"operation": "listing", "count": object{"exactly": 1}}).want(200)
 	})
-}
-
-// TestWaitingExpectationsAreCheap: while many wait, a request looks at each of them and not at the whole record.
-func TestWaitingExpectationsAreCheap(t *testing.T) {
-	h := newTestHub(t)
-	l := &h.bench("").requests
-	for range maxRequests {
-		l.begin(&seenRequest{Exchange: judge.Exchange{Operation: "me"}})
-	}
-	e := &expectation{filter: filter{Operation: "refresh"}, least: 1, most: noLimit}
-	for range 40 {
-		w := l.watch(e)
-		defer l.unwatch(w)
-	}
-	alone := testing.AllocsPerRun(100, func() { l.begin(&seenRequest{Exchange: judge.Exchange{Operation: "login"}}) })
-	if alone > 5 {
-		t.Errorf("a request makes %v allocations, so somebody copies the record", alone)
-	}
-	w := l.watch(e)
-	r := &seenRequest{Exchange: judge.Exchange{Operation: "refresh"}}
-	l.begin(r)
-	<-w.settled
-	l.clear()
-	if len(w.met) != 0 {
-		t.Error("a cleared request still counts")
-	}
-	l.end(r, func() {})
-	if len(w.met) != 0 {
-		t.Error("a request that was cleared away counts when it ends")
-	}
 }

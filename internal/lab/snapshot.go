@@ -19,6 +19,8 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/dialect"
+	"authhub/internal/lab/fault"
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 	"authhub/internal/results"
 )
@@ -35,7 +37,7 @@ type state struct {
 	policy    account.ReusePolicy
 	lifetimes lifetimes
 	dialect   *dialect.Dialect // nil: none
-	faults    []*fault
+	faults    []*fault.Fault
 	users     []account.UserRecord
 	sessions  []account.Session
 	modified  time.Time
@@ -73,7 +75,7 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	h := b.hub.Load()
-	s := snapshot{Version: snapshotVersion, Policy: viewPolicy(*b.policy.Load()), Faults: b.faults.orders()}
+	s := snapshot{Version: snapshotVersion, Policy: viewPolicy(*b.policy.Load()), Faults: b.faults.Orders()}
 	if setting := b.clock.setting.Load(); setting.frozen {
 		s.Time.FrozenAt = &setting.at
 	} else {
@@ -179,13 +181,13 @@ func unreadable(detail string) error {
 
 // state checks everything that a snapshot says. It changes nothing.
 func (s *snapshot) state(b *bench) (*state, error) {
-	in := new(question)
+	in := new(strict.Form)
 	checked := &state{users: s.Users, sessions: s.Sessions}
 	if s.Version != snapshotVersion {
 		in.Fault("version", fmt.Sprintf("must be %d", snapshotVersion))
 	}
 	checked.clock = s.Time.setting(b.clock.real(), in)
-	policy := ask(map[string]any{"reuse": s.Policy.Reuse})
+	policy := strict.New(map[string]any{"reuse": s.Policy.Reuse})
 	if s.Policy.Grace != "" {
 		policy.Members["grace"] = s.Policy.Grace
 	}
@@ -193,27 +195,27 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		policy.Members["rotation"] = *s.Policy.Rotation
 	}
 	checked.policy = readPolicy(policy)
-	in.adopt("policy", policy)
+	in.Adopt("policy", policy)
 	if s.Lifetimes != nil {
-		set := ask(s.Lifetimes.members())
+		set := strict.New(s.Lifetimes.members())
 		checked.lifetimes = readLifetimes(set, lifetimes{})
-		in.adopt("lifetimes", set)
+		in.Adopt("lifetimes", set)
 	}
 	if s.Dialect != nil {
 		checked.dialect = readDialect(s.Dialect, &in.Form)
 	}
-	if len(s.Faults) > maxFaults {
-		in.Fault("faults", fmt.Sprintf("must be at most %d", maxFaults))
+	if len(s.Faults) > fault.MaxFaults {
+		in.Fault("faults", fmt.Sprintf("must be at most %d", fault.MaxFaults))
 	}
 	for i, order := range s.Faults {
 		var members map[string]any
 		if decodeStrict(order, &members) != nil || members == nil {
 			in.Fault(fmt.Sprintf("faults.%d", i), "must be an object")
 		}
-		f := ask(members)
-		f.only(faultNames...)
-		checked.faults = append(checked.faults, readFault(f))
-		in.adopt(fmt.Sprintf("faults.%d", i), f)
+		f := strict.New(members)
+		f.Only(fault.Names...)
+		checked.faults = append(checked.faults, fault.Read(f, operationNames))
+		in.Adopt(fmt.Sprintf("faults.%d", i), f)
 	}
 	account.Check(b.lab.seeds, s.Users, s.Sessions, in.Fault)
 	if s.Files != nil {
@@ -225,7 +227,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	return checked, in.Err()
 }
 
-func (t snapshotTime) setting(real time.Time, in *question) clockSetting {
+func (t snapshotTime) setting(real time.Time, in *strict.Form) clockSetting {
 	if t.FrozenAt != nil {
 		if !canTell(*t.FrozenAt) || t.OffsetMS != 0 {
 			in.Fault("time.frozen_at", "must be in the years 1970 to 2199, and alone")

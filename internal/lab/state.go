@@ -10,6 +10,9 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/jwt"
+	"authhub/internal/lab/fault"
+	"authhub/internal/lab/record"
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
 
@@ -28,7 +31,7 @@ func viewPolicy(p account.ReusePolicy) policyView {
 	case p.Allow:
 		return policyView{Reuse: "allow"}
 	case p.Grace > 0:
-		return policyView{Reuse: "grace", Grace: spell(p.Grace)}
+		return policyView{Reuse: "grace", Grace: strict.Spell(p.Grace)}
 	}
 	return policyView{Reuse: "strict"}
 }
@@ -36,25 +39,25 @@ func viewPolicy(p account.ReusePolicy) policyView {
 const maxGrace = 24 * time.Hour
 
 // readPolicy reads a policy. A grace of no time at all would be strict.
-func readPolicy(in *question) account.ReusePolicy {
-	p := account.ReusePolicy{Grace: in.span("grace", time.Millisecond, maxGrace)}
-	reuse := in.oneOf("reuse", "strict", "grace", "allow")
-	p.Allow, p.Keep = reuse == "allow", !in.truth("rotation", true)
+func readPolicy(in *strict.Form) account.ReusePolicy {
+	p := account.ReusePolicy{Grace: in.Span("grace", time.Millisecond, maxGrace)}
+	reuse := in.OneOf("reuse", "strict", "grace", "allow")
+	p.Allow, p.Keep = reuse == "allow", !in.Truth("rotation", true)
 	switch {
-	case !in.has("reuse") && !in.has("rotation"):
+	case !in.Has("reuse") && !in.Has("rotation"):
 		in.Fault("reuse", "is missing: one of strict, grace, allow")
 	case p.Keep && reuse != "strict":
 		in.Fault("reuse", "has no meaning without rotation, which spends no token")
-	case reuse == "grace" && !in.has("grace"):
+	case reuse == "grace" && !in.Has("grace"):
 		in.Fault("grace", `is missing: a duration such as "10s"`)
-	case reuse != "grace" && in.has("grace"):
+	case reuse != "grace" && in.Has("grace"):
 		in.Fault("grace", `belongs to "reuse":"grace"`)
 	}
 	return p
 }
 
 func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, "reuse", "grace", "rotation")
+	in, err := strict.Read(w, r, false, "reuse", "grace", "rotation")
 	if err != nil {
 		return err
 	}
@@ -69,9 +72,9 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 	h := b.hub.Load()
-	faults := b.faults.list()
+	faults := b.faults.List()
 	counts := map[string]int{"users": h.Store.CountUsers(), "sessions": len(b.liveSessions()),
-		"requests": b.requests.count(), "faults": len(faults)}
+		"requests": b.requests.Count(), "faults": len(faults)}
 	if b == b.lab.root {
 		counts["namespaces"] = b.lab.countNamespaces()
 	}
@@ -81,13 +84,13 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 		Time      clockView      `json:"time"`
 		Policy    policyView     `json:"policy"`
 		Lifetimes lifetimesView  `json:"lifetimes"`
-		Faults    []faultView    `json:"faults"`
+		Faults    []fault.View   `json:"faults"`
 		Counts    map[string]int `json:"counts"`
-	}{known(h.Namespace), h.Base, b.clock.view(), viewPolicy(*b.policy.Load()), b.viewLifetimes(), faults, counts})
+	}{record.Known(h.Namespace), h.Base, b.clock.view(), viewPolicy(*b.policy.Load()), b.viewLifetimes(), faults, counts})
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
-	if err := refuseMembers(w, r); err != nil {
+	if err := strict.RefuseMembers(w, r); err != nil {
 		return err
 	}
 
@@ -109,7 +112,7 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	for _, giveUp := range b.underWay {
 		giveUp(account.ErrReplaced)
 	}
-	b.faults.remove("")
+	b.faults.Remove("")
 	old := b.hub.Load()
 	renewed := b.lab.Renew(*old)
 	b.hub.Store(&renewed)
@@ -124,10 +127,10 @@ func (b *bench) replace(ctx context.Context, s *state) error {
 	if err := old.Store.ReplaceAll(ctx, s.users, s.sessions); err != nil {
 		return err
 	}
-	b.requests.reset()
-	b.faults.reset()
+	b.requests.Reset()
+	b.faults.Reset()
 	for _, f := range s.faults {
-		if err := b.faults.add(f); err != nil {
+		if _, err := b.faults.Add(f); err != nil {
 			return err
 		}
 	}
@@ -188,12 +191,12 @@ func (b *bench) listSessions(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, true, "token")
+	in, err := strict.Read(w, r, true, "token")
 	if err != nil {
 		return err
 	}
 	k := jwt.Access
-	if in.oneOf("token", "access", "refresh") == "refresh" {
+	if in.OneOf("token", "access", "refresh") == "refresh" {
 		k = jwt.Refresh
 	}
 	if err := in.Err(); err != nil {
@@ -213,7 +216,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
-	if err := refuseMembers(w, r); err != nil {
+	if err := strict.RefuseMembers(w, r); err != nil {
 		return err
 	}
 

@@ -10,6 +10,7 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/lab/judge"
+	"authhub/internal/lab/record"
 	"authhub/internal/results"
 	"authhub/internal/runs"
 )
@@ -142,7 +143,7 @@ func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 	h := newTestHub(t)
 	b := h.bench("")
 	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
-	hub, served, _, leave := b.arrive(r, &seenRequest{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
+	hub, served, _, leave := b.arrive(r, &record.Request{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
 	h.post("/lab/reset", nil).want(204)
 	err := hub.Store.StartSession(served.Context(), account.NewSession("late", hub.Store.UserByLogin("demo"), hub.Now(), time.Minute, time.Minute))
 	leave()

@@ -17,6 +17,7 @@ import (
 
 	"authhub/internal/account"
 	"authhub/internal/jwt"
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
 
@@ -41,17 +42,17 @@ const (
 
 // orderToken starts a session of the user and answers with a token of it, so that a sound one works at once.
 func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, "user", "kind", "defect", "claims")
+	in, err := strict.Read(w, r, false, "user", "kind", "defect", "claims")
 	if err != nil {
 		return err
 	}
 	h := b.hub.Load()
 	owner := h.userOf(in)
 	k := jwt.Access
-	if in.oneOf("kind", "access", "refresh") == "refresh" {
+	if in.OneOf("kind", "access", "refresh") == "refresh" {
 		k = jwt.Refresh
 	}
-	defect, overrides := in.oneOf("defect", defects...), in.object("claims")
+	defect, overrides := in.OneOf("defect", defects...), in.Object("claims")
 	if err := in.Err(); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func theOther(k jwt.Kind) jwt.Kind {
 }
 
 // userOf returns the user whom a body names, by name or id.
-func (h *Parts) userOf(in *question) *account.User {
+func (h *Parts) userOf(in *strict.Form) *account.User {
 	given := in.Text("user")
 	if u := h.Store.UserByLogin(given); u != nil {
 		return u
@@ -137,7 +138,7 @@ func override(payload []byte, overrides map[string]any) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, quote(name)...), ':'), quote(value)...)
+		out = append(append(append(out, strict.Quote(name)...), ':'), strict.Quote(value)...)
 	}
 	for name, value := range members(payload) {
 		if _, ok := left[name]; ok {
@@ -176,15 +177,6 @@ func members(object []byte) iter.Seq2[string, any] {
 			}
 		}
 	}
-}
-
-// quote writes a JSON value without the escapes that only HTML needs.
-func quote(v any) []byte {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(v) // it has come as JSON
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
 // signDefective returns the token of this payload, with the defect if it lies outside the claims, and its payload.

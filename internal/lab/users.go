@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/lab/strict"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
 )
@@ -50,13 +51,13 @@ func noUser() error {
 
 // userOrder is what a body says of a user.
 type userOrder struct {
-	*question
+	*strict.Form
 	credential *passwd.Credential // nil: no password is given
 }
 
 // putUser makes the user of that name, or changes it, at once.
 func (b *bench) putUser(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, "disabled", "role", "name", "email", "password")
+	in, err := strict.Read(w, r, false, "disabled", "role", "name", "email", "password")
 	if err != nil {
 		return err
 	}
@@ -88,9 +89,9 @@ func (b *bench) putUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readUser checks what a body says of a user, and hashes its password.
-func (b *bench) readUser(ctx context.Context, in *question) (*userOrder, error) {
-	in.truth("disabled", false)
-	in.oneOf("role", "user", "admin")
+func (b *bench) readUser(ctx context.Context, in *strict.Form) (*userOrder, error) {
+	in.Truth("disabled", false)
+	in.OneOf("role", "user", "admin")
 	if email := in.Text("email"); email != "" && !account.IsEmail(email) {
 		in.Fault("email", "must be an e-mail address")
 	}
@@ -98,11 +99,11 @@ func (b *bench) readUser(ctx context.Context, in *question) (*userOrder, error) 
 		in.Fault("name", "must be at most 256 bytes")
 	}
 	password := in.Text("password")
-	if n := len(password); in.has("password") && (n < 8 || n > 256) {
+	if n := len(password); in.Has("password") && (n < 8 || n > 256) {
 		in.Fault("password", "must be 8 to 256 bytes")
 	}
-	order := &userOrder{question: in}
-	if err := in.Err(); err != nil || !in.has("password") {
+	order := &userOrder{Form: in}
+	if err := in.Err(); err != nil || !in.Has("password") {
 		return order, err
 	}
 	credential, err := b.lab.Hash(ctx, password)
@@ -122,14 +123,14 @@ func (o *userOrder) checkNew(username string) {
 
 // apply writes what the body says to u. What it leaves out stays.
 func (o *userOrder) apply(u *account.User) {
-	u.Disabled = o.truth("disabled", u.Disabled)
-	if o.has("role") {
+	u.Disabled = o.Truth("disabled", u.Disabled)
+	if o.Has("role") {
 		u.Role = o.Text("role")
 	}
-	if o.has("name") {
+	if o.Has("name") {
 		u.Name = o.Text("name")
 	}
-	if o.has("email") {
+	if o.Has("email") {
 		u.Email = o.Text("email")
 	}
 	if o.credential != nil {
@@ -138,7 +139,7 @@ func (o *userOrder) apply(u *account.User) {
 }
 
 func (b *bench) deleteUser(w http.ResponseWriter, r *http.Request) error {
-	if err := refuseMembers(w, r); err != nil {
+	if err := strict.RefuseMembers(w, r); err != nil {
 		return err
 	}
 

@@ -18,7 +18,9 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/jwt"
+	"authhub/internal/lab/fault"
 	"authhub/internal/lab/judge"
+	"authhub/internal/lab/record"
 	"authhub/internal/reply"
 )
 
@@ -56,7 +58,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
-	seen := &seenRequest{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
+	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
 		InAddress: tokenInAddress(r), Everywhere: everywhere, Elsewhere: elsewhere}}
 	if call != nil {
 		seen.Path = strings.Clone(call.Path)
@@ -76,21 +78,37 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 	hub, served, f, leave := b.arrive(r, seen, token, call)
 	defer leave()
-	answer := &tap{ResponseWriter: w, keep: operation == "login" || operation == "register" || operation == "refresh", limit: -1, call: call}
+	keep := operation == "login" || operation == "register" || operation == "refresh"
+	answer := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
 	defer func() {
 		b.note(hub, seen, answer, body.Sum64(), r.Context().Err() != nil)
 	}()
 
 	if f != nil {
-		if f.disturb(b, answer, served) {
-			answer.finish()
+		if b.meet(f, answer.Tap, served) {
+			answer.Finish()
 			return
 		}
-		b.requests.update(seen, func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
+		b.requests.Update(seen, func() { hub.inspect(seen, token) }) // waiting may have changed what the token is
 	}
-	hub.Serve(answer, served, call)
+	hub.Serve(answer.Tap, served, call)
 	r.Pattern = served.Pattern
-	answer.finish()
+	answer.Finish()
+}
+
+// meet lets a request meet its fault, and reports whether that was all: then it has been answered, or nobody waits for an
+// answer.
+func (b *bench) meet(f *fault.Encounter, answer *fault.Tap, r *http.Request) bool {
+	stays := f.Wait(b.ctx, answer, r.Context())
+	b.lab.RenewDeadline(answer)
+	switch {
+	case errors.Is(context.Cause(r.Context()), account.ErrReplaced):
+		b.lab.Answer(answer, r, account.ErrReplaced)
+		return true
+	case !stays:
+		return true
+	}
+	return f.Strike(answer)
 }
 
 // read returns what r means in the dialect in force, or nil.
@@ -108,7 +126,7 @@ func (b *bench) read(w http.ResponseWriter, r *http.Request) *dialect.Call {
 
 // arrive notes a request and returns the hub and the fault that it meets, and the request that ends with the state of
 // that hub. leave is to be called when it is done.
-func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *dialect.Call) (hub *Parts, served *http.Request, met *encounter, leave func()) {
+func (b *bench) arrive(r *http.Request, seen *record.Request, token string, call *dialect.Call) (hub *Parts, served *http.Request, met *fault.Encounter, leave func()) {
 	b.arrivals.Lock()
 	defer b.arrivals.Unlock()
 	hub = b.hub.Load()
@@ -117,17 +135,17 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *d
 	seen.Policy = judge.Policy{Allow: p.Allow, Grace: p.Grace, NoRotation: p.Keep}
 	hub.inspect(seen, token)
 	if call != nil || r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") {
-		met = b.faults.take(seen.Operation, seen.Session)
+		met = b.faults.Take(seen.Operation, seen.Session)
 	}
 	if met != nil {
-		seen.fault = met.id
+		seen.Fault = met.ID
 	}
 	latest := b.clock.real()
 	b.latest.Store(&latest)
-	b.requests.begin(seen)
+	b.requests.Begin(seen)
 	ctx, giveUp := context.WithCancelCause(r.Context())
 	if b.underWay == nil {
-		b.underWay = make(map[*seenRequest]context.CancelCauseFunc)
+		b.underWay = make(map[*record.Request]context.CancelCauseFunc)
 	}
 	b.underWay[seen] = giveUp
 	return hub, r.WithContext(ctx), met, func() {
@@ -140,28 +158,28 @@ func (b *bench) arrive(r *http.Request, seen *seenRequest, token string, call *d
 
 // note completes the record of a request, even of one whose connection is being cut. left says that the client had
 // gone before it was answered.
-func (b *bench) note(hub *Parts, seen *seenRequest, answer *tap, body uint64, left bool) {
+func (b *bench) note(hub *Parts, seen *record.Request, answer *response, body uint64, left bool) {
 	code := answer.code()
-	if seen.fault != "" {
-		reply.Note(answer, "fault", seen.fault)
+	if seen.Fault != "" {
+		reply.Note(answer, "fault", seen.Fault)
 	}
 	if seen.User != "" {
 		reply.Note(answer, "user", seen.User)
 	}
-	b.requests.end(seen, func() {
+	b.requests.End(seen, func() {
 		seen.End.Hub, seen.End.Machine = hub.Now(), time.Now()
-		seen.took = seen.End.Machine.Sub(seen.Arrival.Machine)
+		seen.Took = seen.End.Machine.Sub(seen.Arrival.Machine)
 		seen.Body, seen.Left = body, left
-		seen.Code, seen.Injected, seen.Lost = code, answer.injected, answer.dropped || answer.malformed
-		if !answer.hide {
-			seen.Status = answer.status
+		seen.Code, seen.Injected, seen.Lost = code, answer.Injected, answer.Dropped || answer.Malformed
+		if !answer.Hide {
+			seen.Status = answer.Status
 		}
-		if !answer.injected {
+		if !answer.Injected {
 			seen.Hub = answer.hubStatus()
 			seen.Given = answer.given(hub)
 		}
 		seen.RetryAfter = readRetryAfter(answer.Header().Get("Retry-After"), seen.End.Machine)
-		if state, ok := stateOfCode[code]; ok && !answer.injected && seen.Token != nil && seen.Token.State != "not_yet_valid" {
+		if state, ok := stateOfCode[code]; ok && !answer.Injected && seen.Token != nil && seen.Token.State != "not_yet_valid" {
 			token := *seen.Token // the report may be looking at it
 			token.State = state
 			seen.Token = &token
@@ -173,8 +191,8 @@ func (b *bench) note(hub *Parts, seen *seenRequest, answer *tap, body uint64, le
 }
 
 // given returns the pair that was answered with, or nil.
-func (t *tap) given(hub *Parts) *judge.Pair {
-	c, ok := t.created(hub)
+func (a *response) given(hub *Parts) *judge.Pair {
+	c, ok := a.created(hub)
 	if !ok {
 		return nil
 	}
@@ -195,14 +213,6 @@ func readRetryAfter(value string, now time.Time) time.Duration {
 // another request may have overtaken.
 var stateOfCode = map[string]string{
 	"token_malformed": "malformed", "token_expired": "expired", "token_revoked": "revoked", "token_reused": "spent", "token_wrong_type": "wrong_type",
-}
-
-// update changes a request that is in the record.
-func (l *requestLog) update(r *seenRequest, change func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	change()
-	l.noteLocked(r)
 }
 
 // digestBody returns a digest of the body, of as much as has been read of it. What changes something says part of it in
@@ -266,7 +276,7 @@ func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation
 }
 
 // inspect writes to seen whose token this is and in which state it would be found now.
-func (h *Parts) inspect(seen *seenRequest, token string) {
+func (h *Parts) inspect(seen *record.Request, token string) {
 	if token == "" {
 		return
 	}
@@ -349,120 +359,44 @@ func looksLikeToken(s string) bool {
 	return strings.HasPrefix(s, "eyJ") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, " /")
 }
 
-// tap passes an answer on, whole or in part, and keeps what the record wants of it.
-type tap struct {
-	http.ResponseWriter
-	call      *dialect.Call // nil: the hub's own API
-	keep      bool          // the body of a success, too
-	hide      bool          // nothing passes
-	limit     int           // bytes of the body that pass; -1: all
-	injected  bool          // it is a fault's, not the hub's
-	malformed bool          // it can't be read
-
-	status  int
-	kept    []byte
-	passed  int
-	pending bool // the header is still to pass
-	cut     bool // something did not pass
-	dropped bool // the connection is being cut
+// answer is what the record wants to know of an answer.
+type response struct {
+	*fault.Tap
+	call *dialect.Call // nil: the hub's own API
 }
-
-func (t *tap) WriteHeader(status int) {
-	if t.status == 0 && status >= 200 {
-		t.status = status
-	}
-	t.pending = t.limit >= 0 && t.Header()["Content-Length"] == nil && status >= 200
-	if !t.hide && !t.pending {
-		t.ResponseWriter.WriteHeader(status)
-	}
-}
-
-// passHeader passes the header of an answer that is being cut. Its body comes in one piece where it has no length yet
-// (reply.WriteBody): the client has to know how much that is.
-func (t *tap) passHeader(body []byte) {
-	if t.pending {
-		t.pending = false
-		if len(body) > 0 {
-			t.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
-		}
-		t.ResponseWriter.WriteHeader(t.status)
-	}
-}
-
-// Write always succeeds on what it does not pass, so that a hub goes on as if the client had it.
-func (t *tap) Write(b []byte) (int, error) {
-	if t.status == 0 {
-		t.status = http.StatusOK
-	}
-	if (t.keep || t.status >= 400) && len(t.kept)+len(b) <= reply.MaxBody {
-		t.kept = append(t.kept, b...)
-	}
-	if t.hide {
-		return len(b), nil
-	}
-	t.passHeader(b)
-	if t.limit < 0 || t.passed+len(b) <= t.limit {
-		t.passed += len(b)
-		return t.ResponseWriter.Write(b)
-	}
-	t.cut = true
-	_, err := t.ResponseWriter.Write(b[:t.limit-t.passed])
-	t.passed = t.limit
-	return len(b), err
-}
-
-// finish ends an answer, and the connection with it if something did not pass.
-func (t *tap) finish() {
-	t.passHeader(nil)
-	if t.cut || t.hide {
-		t.abort()
-	}
-}
-
-// abort cuts the connection behind what has passed.
-func (t *tap) abort() {
-	t.dropped = true
-	if t.cut {
-		http.NewResponseController(t.ResponseWriter).Flush()
-	}
-	panic(http.ErrAbortHandler)
-}
-
-// Unwrap gives http.ResponseController the writer below.
-func (t *tap) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // code returns the code of the error that was answered with; "" for none.
-func (t *tap) code() string {
+func (a *response) code() string {
 	var p struct {
 		Code string `json:"code"`
 	}
-	if t.call != nil && !t.injected {
-		return t.call.Result.Code
+	if a.call != nil && !a.Injected {
+		return a.call.Result.Code
 	}
-	if t.status >= 400 && strings.HasSuffix(t.Header().Get("Content-Type"), "json") {
-		json.Unmarshal(t.kept, &p)
+	if a.Status >= 400 && strings.HasSuffix(a.Header().Get("Content-Type"), "json") {
+		json.Unmarshal(a.Kept, &p)
 	}
 	return p.Code
 }
 
 // hubStatus is what the hub itself answered, which a dialect may have told with another status.
-func (t *tap) hubStatus() int {
-	if t.call != nil && t.status != 0 {
-		return t.call.Result.Status
+func (a *response) hubStatus() int {
+	if a.call != nil && a.Status != 0 {
+		return a.call.Result.Status
 	}
-	return t.status
+	return a.Status
 }
 
 // created returns the claims of the session that was answered with, if one was.
-func (t *tap) created(hub *Parts) (jwt.Claims, bool) {
+func (a *response) created(hub *Parts) (jwt.Claims, bool) {
 	var body struct {
 		AccessToken string `json:"access_token"`
 	}
-	if t.call != nil {
-		c, err := hub.Signer.Open(t.call.Result.AccessToken)
-		return c, err == nil && t.keep
+	if a.call != nil {
+		c, err := hub.Signer.Open(a.call.Result.AccessToken)
+		return c, err == nil && a.Keep
 	}
-	if !t.keep || t.status >= 300 || json.Unmarshal(t.kept, &body) != nil {
+	if !a.Keep || a.Status >= 300 || json.Unmarshal(a.Kept, &body) != nil {
 		return jwt.Claims{}, false
 	}
 	c, err := hub.Signer.Open(body.AccessToken)

@@ -31,7 +31,7 @@ type FieldError struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
-// fail returns the error of this status. A 401 gets the challenge of RFC 6750 section 3.
+// Fail returns the error of this status. A 401 gets the challenge of RFC 6750 section 3.
 func Fail(status int, code, detail string) *Error {
 	e := &Error{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 	if e.Title == "" {
@@ -52,7 +52,7 @@ func challenge(code, detail string) string {
 	return realm + `, error="invalid_token", error_description="` + detail + `"`
 }
 
-// invalid returns the 422 for well-formed input whose member or parameter of this name is wrong.
+// Invalid returns the 422 for well-formed input whose member or parameter of this name is wrong.
 func Invalid(field, detail string) *Error {
 	return invalidFields([]FieldError{{field, detail}})
 }

@@ -22,7 +22,7 @@ import (
 
 const MaxBody = 64 << 10 // bytes of a JSON or form body
 
-// form is what a body said: members by name, from JSON or from a form, and the faults found on reading them.
+// Form is what a body said: members by name, from JSON or from a form, and the faults found on reading them.
 type Form struct {
 	Members map[string]any // a JSON value, or a string from a form
 	Faults  []FieldError
@@ -250,7 +250,7 @@ func parseURLEncoded(body []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// fault records what is wrong with a field; the first finding counts.
+// Fault records what is wrong with a field; the first finding counts.
 func (f *Form) Fault(field, detail string) {
 	if slices.ContainsFunc(f.Faults, func(e FieldError) bool { return e.Field == field }) {
 		return
@@ -258,7 +258,7 @@ func (f *Form) Fault(field, detail string) {
 	f.Faults = append(f.Faults, FieldError{field, detail})
 }
 
-// text returns a member that must be a string; absent and null are "".
+// Text returns a member that must be a string; absent and null are "".
 func (f *Form) Text(name string) string {
 	switch v := f.Members[name].(type) {
 	case nil:
@@ -270,7 +270,7 @@ func (f *Form) Text(name string) string {
 	return ""
 }
 
-// lifetime returns a member in seconds, fractions allowed, as whole milliseconds (rounded up): above 0 and at
+// Lifetime returns a member in seconds, fractions allowed, as whole milliseconds (rounded up): above 0 and at
 // most limit. Absent and null are limit itself.
 func (f *Form) Lifetime(name string, limit time.Duration) time.Duration {
 	var literal string
@@ -290,7 +290,7 @@ func (f *Form) Lifetime(name string, limit time.Duration) time.Duration {
 	return time.Duration(math.Ceil(seconds*1000)) * time.Millisecond
 }
 
-// err returns the 422 for the faults found so far, or nil.
+// Err returns the 422 for the faults found so far, or nil.
 func (f *Form) Err() error {
 	if len(f.Faults) == 0 {
 		return nil
@@ -303,7 +303,7 @@ var (
 	tokenAmbiguous = Fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header, and only one can be meant.")
 )
 
-// bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
+// Bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
 // section 11.1). The other places of RFC 6750, form and address, are not looked at.
 func Bearer(r *http.Request) (string, error) {
 	given := r.Header["Authorization"]

@@ -1,6 +1,6 @@
 // Expectations: statements about the request record that a test waits for.
 
-package lab
+package record
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 	"authhub/internal/runs"
 )
@@ -21,63 +22,34 @@ const (
 	maxExpectWait = 30 * time.Second
 	usualWait     = 5 * time.Second
 	maxNearest    = 10
-	noLimit       = maxRequests + 1
+	noLimit       = MaxRequests + 1
 )
 
 // expectation is a statement about how many requests there are of a kind.
 type expectation struct {
-	filter
+	Filter
 	Count  map[string]int `json:"count"` // one of exactly, at_least, at_most
 	Within string         `json:"within"`
 
 	least, most int
-	within      time.Duration
+	Patience    time.Duration `json:"-"`
 }
 
 // miss is a request that comes near to what was expected.
 type miss struct {
-	Request requestView `json:"request"`
-	Differs []string    `json:"differs"`
+	Request View     `json:"request"`
+	Differs []string `json:"differs"`
 }
 
-func (b *bench) expect(w http.ResponseWriter, r *http.Request) error {
-	in, err := readStrict(w, r, false, append([]string{"count", "within"}, filterNames...)...)
-	if err != nil {
-		return err
+// ReadExpectation reads count and within of an expectation of the requests that meet f.
+func ReadExpectation(in *strict.Form, f Filter) (*expectation, error) {
+	e := &expectation{Filter: f, Patience: in.Span("within", time.Millisecond, maxExpectWait), most: noLimit}
+	if e.Patience == 0 {
+		e.Patience = usualWait
 	}
-	e, err := b.readExpectation(in)
-	if err != nil {
-		return err
-	}
-
-	ctx, cancel := context.WithTimeout(r.Context(), e.within)
-	defer cancel()
-	found, err := b.requests.await(ctx, b.ctx, e)
-	if err != nil {
-		return err
-	}
-	if r.Context().Err() != nil {
-		return context.Cause(r.Context())
-	}
-
-	b.lab.RenewDeadline(w)
-	if found.held {
-		return reply.WriteJSON(w, http.StatusOK, struct {
-			Found    int           `json:"found"`
-			Requests []requestView `json:"requests"`
-		}{len(found.requests), found.requests})
-	}
-	return e.writeUnmet(w, found)
-}
-
-func (b *bench) readExpectation(in *question) (*expectation, error) {
-	e := &expectation{filter: b.readFilter(in), within: in.span("within", time.Millisecond, maxExpectWait), most: noLimit}
-	if e.within == 0 {
-		e.within = usualWait
-	}
-	e.Within = spell(e.within)
-	count := ask(in.object("count"))
-	if !in.has("count") {
+	e.Within = strict.Spell(e.Patience)
+	count := strict.New(in.Object("count"))
+	if !in.Has("count") {
 		count.Members = map[string]any{"at_least": 1}
 	}
 	if len(count.Members) != 1 {
@@ -85,8 +57,8 @@ func (b *bench) readExpectation(in *question) (*expectation, error) {
 	}
 	for name := range count.Members {
 		n := 1
-		if in.has("count") {
-			n = count.whole(name, 0, maxRequests, 0)
+		if in.Has("count") {
+			n = count.Whole(name, 0, MaxRequests, 0)
 		}
 		switch name {
 		case "exactly":
@@ -100,14 +72,14 @@ func (b *bench) readExpectation(in *question) (*expectation, error) {
 		}
 		e.Count = map[string]int{name: n}
 	}
-	in.adopt("count", count)
+	in.Adopt("count", count)
 	return e, in.Err()
 }
 
-// outcome is what an expectation came to.
-type outcome struct {
-	held     bool
-	requests []requestView
+// Outcome is what an expectation came to.
+type Outcome struct {
+	Held     bool
+	Requests []View
 	nearest  []miss // unless it held
 }
 
@@ -115,13 +87,13 @@ type outcome struct {
 // who wait cost other requests next to nothing.
 type watch struct {
 	*expectation
-	met     map[*seenRequest]struct{} // the requests that meet the filter
-	settled chan struct{}             // closed when it is certain whether the expectation holds
+	met     map[*Request]struct{} // the requests that meet the filter
+	settled chan struct{}         // closed when it is certain whether the expectation holds
 	certain bool
 }
 
 // look takes notice of a request that is new or has changed.
-func (w *watch) look(r *seenRequest) {
+func (w *watch) look(r *Request) {
 	if w.meets(r) {
 		w.met[r] = struct{}{}
 	} else {
@@ -133,9 +105,9 @@ func (w *watch) look(r *seenRequest) {
 	}
 }
 
-// await returns as soon as it is certain whether e holds, at the latest when ctx ends. When the hub ends
+// Await returns as soon as it is certain whether e holds, at the latest when ctx ends. When the hub ends
 // it returns why, runs.ErrBusy or the 404 of a deleted namespace.
-func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, error) {
+func (l *Log) Await(ctx, hub context.Context, e *expectation) (*Outcome, error) {
 	for {
 		w := l.watch(e)
 		select {
@@ -157,10 +129,10 @@ func (l *requestLog) await(ctx, hub context.Context, e *expectation) (*outcome, 
 }
 
 // watch begins to watch for e.
-func (l *requestLog) watch(e *expectation) *watch {
+func (l *Log) watch(e *expectation) *watch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := &watch{expectation: e, met: make(map[*seenRequest]struct{}), settled: make(chan struct{})}
+	w := &watch{expectation: e, met: make(map[*Request]struct{}), settled: make(chan struct{})}
 	for _, r := range l.ring {
 		w.look(r)
 	}
@@ -175,40 +147,40 @@ func (l *requestLog) watch(e *expectation) *watch {
 	return w
 }
 
-func (l *requestLog) unwatch(w *watch) {
+func (l *Log) unwatch(w *watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.watches, w)
 }
 
 // check returns the outcome, or nil if that is not certain yet and this is not the last look.
-func (l *requestLog) check(e *expectation, last bool) *outcome {
+func (l *Log) check(e *expectation, last bool) *Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.allLocked()
-	o := &outcome{requests: e.matches(all)}
-	found := len(o.requests)
+	o := &Outcome{Requests: e.matches(all)}
+	found := len(o.Requests)
 	switch {
 	case found > e.most || last && found < e.least:
 		o.nearest = e.nearest(all)
 	case last || found >= e.least && e.most == noLimit:
-		o.held = true
+		o.Held = true
 	default:
 		return nil
 	}
 	return o
 }
 
-// writeUnmet answers 409 with what was expected and what there is instead.
-func (e *expectation) writeUnmet(w http.ResponseWriter, o *outcome) error {
-	unmet := reply.Fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %s.", e.spell(), spellFound(o.requests)))
+// WriteUnmet answers 409 with what was expected and what there is instead.
+func (e *expectation) WriteUnmet(w http.ResponseWriter, o *Outcome) error {
+	unmet := reply.Fail(http.StatusConflict, "expectation_failed", fmt.Sprintf("Expected %s, found %s.", e.spell(), spellFound(o.Requests)))
 	body, err := json.Marshal(struct {
 		*reply.Error
-		Expected *expectation  `json:"expected"`
-		Found    int           `json:"found"`
-		Requests []requestView `json:"requests"`
-		Nearest  []miss        `json:"nearest"`
-	}{unmet, e, len(o.requests), o.requests, o.nearest})
+		Expected *expectation `json:"expected"`
+		Found    int          `json:"found"`
+		Requests []View       `json:"requests"`
+		Nearest  []miss       `json:"nearest"`
+	}{unmet, e, len(o.Requests), o.Requests, o.nearest})
 	if err != nil {
 		return err
 	}
@@ -230,7 +202,7 @@ func (e *expectation) spell() string {
 }
 
 // spellFilter says for people which requests: "refresh with status 401 of demo".
-func (f *filter) spellFilter(n int) string {
+func (f *Filter) spellFilter(n int) string {
 	what := f.Operation
 	switch {
 	case what == "" && n == 1:
@@ -254,7 +226,7 @@ func (f *filter) spellFilter(n int) string {
 }
 
 // spellFound says for people how many requests there are, and which: "5 (requests 7 to 11)".
-func spellFound(requests []requestView) string {
+func spellFound(requests []View) string {
 	n := len(requests)
 	switch {
 	case n == 0:
@@ -277,11 +249,11 @@ func spellFound(requests []requestView) string {
 
 // nearest returns the latest of the requests that miss the fewest members of the filter. One of another operation
 // is further off than one that only came out differently.
-func (f *filter) nearest(all []*seenRequest) []miss {
+func (f *Filter) nearest(all []*Request) []miss {
 	nearest := []miss{}
 	distance := func(differs []string) int {
 		if differs[0] == "operation" {
-			return len(differs) + len(filterNames)
+			return len(differs) + len(FilterNames)
 		}
 		return len(differs)
 	}

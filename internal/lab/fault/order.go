@@ -1,6 +1,6 @@
 // Orders of faults: what may be asked for, and the answers that are given in place of the hub's.
 
-package lab
+package fault
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
 
@@ -18,8 +19,8 @@ const (
 	manyTimes    = 1_000_000
 )
 
-// faultOrder is a fault as it was ordered.
-type faultOrder struct {
+// Order is a fault as it was ordered.
+type Order struct {
 	Operation string            `json:"operation"`
 	Session   string            `json:"session,omitempty"`
 	Skip      int               `json:"skip"`
@@ -35,72 +36,72 @@ type faultOrder struct {
 	Malformed bool              `json:"malformed,omitempty"`
 }
 
-// faultNames are the members of a fault.
-var faultNames = []string{"operation", "session", "skip", "times", "delay", "hold", "within", "status", "headers", "body", "drop", "truncate", "malformed"}
+// Names are the members of a fault.
+var Names = []string{"operation", "session", "skip", "times", "delay", "hold", "within", "status", "headers", "body", "drop", "truncate", "malformed"}
 
-// readFault reads an order. What can't be combined is a fault of the order.
-func readFault(in *question) *fault {
-	f := &fault{gone: make(chan struct{})}
-	f.Operation = in.oneOf("operation", append([]string{"*"}, operationNames...)...)
-	if !in.has("operation") {
-		in.Fault("operation", "is missing: one of *, "+strings.Join(operationNames, ", "))
+// Read reads an order, which is for one of these operations or for all. What can't be combined is a fault of the order.
+func Read(in *strict.Form, operations []string) *Fault {
+	f := &Fault{gone: make(chan struct{})}
+	f.Operation = in.OneOf("operation", append([]string{"*"}, operations...)...)
+	if !in.Has("operation") {
+		in.Fault("operation", "is missing: one of *, "+strings.Join(operations, ", "))
 	}
 	f.Session = in.Text("session")
-	f.Skip = in.whole("skip", 0, manyTimes, 0)
-	f.Times = in.whole("times", 0, manyTimes, 1)
-	f.delay = in.span("delay", time.Millisecond, maxFaultWait)
-	f.Hold = in.whole("hold", 2, 1_000, 0)
-	f.within = in.span("within", time.Millisecond, maxFaultWait)
+	f.Skip = in.Whole("skip", 0, manyTimes, 0)
+	f.Times = in.Whole("times", 0, manyTimes, 1)
+	f.delay = in.Span("delay", time.Millisecond, maxFaultWait)
+	f.Hold = in.Whole("hold", 2, 1_000, 0)
+	f.within = in.Span("within", time.Millisecond, maxFaultWait)
 	f.readOutcome(in)
 	if f.Hold > 0 && f.within == 0 {
 		f.within = usualWithin
 	}
-	if in.has("within") && !in.has("hold") {
+	if in.Has("within") && !in.Has("hold") {
 		in.Fault("within", "belongs to hold")
 	}
 	for name, d := range map[*string]time.Duration{&f.Delay: f.delay, &f.Within: f.within} {
 		if d > 0 {
-			*name = spell(d)
+			*name = strict.Spell(d)
 		}
 	}
 	return f
 }
 
 // readOutcome reads what the requests come to in the end.
-func (f *fault) readOutcome(in *question) {
-	f.Status = in.whole("status", 200, 599, 0)
-	if in.has("drop") {
-		f.Drop = in.oneOf("drop", "before", "after")
+func (f *Fault) readOutcome(in *strict.Form) {
+	f.Status = in.Whole("status", 200, 599, 0)
+	if in.Has("drop") {
+		f.Drop = in.OneOf("drop", "before", "after")
 	}
-	if in.has("truncate") {
-		n := in.whole("truncate", 0, 1<<30, 0)
+	if in.Has("truncate") {
+		n := in.Whole("truncate", 0, 1<<30, 0)
 		f.Truncate = &n
 	}
-	if f.Malformed = in.truth("malformed", false); in.has("malformed") && !f.Malformed {
+	if f.Malformed = in.Truth("malformed", false); in.Has("malformed") && !f.Malformed {
 		in.Fault("malformed", "must be true, or left out")
 	}
 	f.readAnswer(in)
 
 	var outcomes []string
 	for _, name := range []string{"status", "drop", "malformed"} {
-		if in.has(name) {
+		if in.Has(name) {
 			outcomes = append(outcomes, name)
 		}
 	}
 	switch {
 	case len(outcomes) > 1: // two answers, or one and none
 		in.Fault(outcomes[1], "can't be combined with "+outcomes[0])
-	case in.has("truncate") && in.has("drop"):
+	case in.Has("truncate") && in.Has("drop"):
 		in.Fault("truncate", "can't be combined with drop, which lets nothing through")
-	case len(outcomes) == 0 && !in.has("truncate") && !in.has("delay") && !in.has("hold"):
+	case len(outcomes) == 0 && !in.Has("truncate") && !in.Has("delay") && !in.Has("hold"):
 		in.Fault("status", "is missing: give at least one of delay, hold, status, drop, truncate, malformed")
 	}
 }
 
 // readAnswer reads headers and body, which belong to a status.
-func (f *fault) readAnswer(in *question) {
+func (f *Fault) readAnswer(in *strict.Form) {
 	f.Body = in.Members["body"]
-	for name, value := range in.object("headers") {
+	for name, value := range in.Object("headers") {
 		text, ok := value.(string)
 		if !ok || !isHeaderName(name) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
 			in.Fault("headers", strconv.Quote(name)+" must be a header field with a string as its value, and not one of the connection's own")
@@ -112,11 +113,11 @@ func (f *fault) readAnswer(in *question) {
 		f.Headers[name] = text
 	}
 	for _, name := range []string{"headers", "body"} {
-		if in.has(name) && !in.has("status") {
+		if in.Has(name) && !in.Has("status") {
 			in.Fault(name, "belongs to status")
 		}
 	}
-	if in.has("body") && (f.Status == http.StatusNoContent || f.Status == http.StatusNotModified) {
+	if in.Has("body") && (f.Status == http.StatusNoContent || f.Status == http.StatusNotModified) {
 		in.Fault("body", "can't be sent with this status")
 	}
 }
@@ -133,7 +134,7 @@ func isHeaderName(name string) bool {
 }
 
 // writeAnswer answers as the order says; an error without a body of its own in the shape of all errors.
-func (f *fault) writeAnswer(w http.ResponseWriter) {
+func (f *Fault) writeAnswer(w http.ResponseWriter) {
 	for name, value := range f.Headers {
 		w.Header()[http.CanonicalHeaderKey(name)] = []string{value}
 	}
@@ -146,7 +147,7 @@ func (f *fault) writeAnswer(w http.ResponseWriter) {
 	}
 	switch {
 	case f.Body == nil && f.Status >= 400:
-		e := reply.Fail(f.Status, "injected", "The lab's fault "+f.id+" answers in place of the hub.")
+		e := reply.Fail(f.Status, "injected", "The lab's fault "+f.ID+" answers in place of the hub.")
 		e.Header = nil // the order has said it
 		reply.Write(w, e)
 	case f.Body == nil:
@@ -154,6 +155,6 @@ func (f *fault) writeAnswer(w http.ResponseWriter) {
 	case isText:
 		reply.WriteBody(w, f.Status, []byte(body))
 	default:
-		reply.WriteBody(w, f.Status, quote(f.Body))
+		reply.WriteBody(w, f.Status, strict.Quote(f.Body))
 	}
 }

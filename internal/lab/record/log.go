@@ -1,0 +1,301 @@
+// Package record keeps what came in, for tests to look at, to wait for (expect.go) and to judge (package judge).
+//
+// A request is noted when it arrives and completed when it has been answered, so that one that is held can be seen
+// waiting. Of a token the record keeps what it was, never the token.
+package record
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"authhub/internal/account"
+	"authhub/internal/jwt"
+	"authhub/internal/lab/judge"
+	"authhub/internal/lab/strict"
+	"authhub/internal/reply"
+)
+
+const MaxRequests = 10_000
+
+// Request is one request. Its fields are written under Log.mu once it is in the record.
+type Request struct {
+	judge.Exchange
+	Fault   string // id
+	Took    time.Duration
+	dropped bool // from the record: it is cleared, or has been overwritten
+}
+
+// Token is what the record says of a token.
+type Token struct {
+	Kind       *string `json:"kind"`
+	Generation *int    `json:"generation"`
+	State      string  `json:"state"` // valid, expired, not_yet_valid, spent, revoked, wrong_type, malformed
+}
+
+// token returns what r presented, or nil.
+func (r *Request) token() *Token {
+	switch t := r.Token; {
+	case t != nil:
+		kind, generation := jwt.Access.String(), t.Generation
+		if t.Refresh {
+			kind = jwt.Refresh.String()
+		}
+		return &Token{&kind, &generation, t.State}
+	case r.Presented != 0:
+		return &Token{State: "malformed"}
+	}
+	return nil
+}
+
+// View is a request as clients see it.
+type View struct {
+	Seq        int      `json:"seq"`
+	At         string   `json:"at"`
+	Operation  string   `json:"operation"`
+	Method     string   `json:"method"`
+	Path       string   `json:"path"`
+	Status     *int     `json:"status"`
+	Code       *string  `json:"code"`
+	DurationMS *float64 `json:"duration_ms"`
+	User       *string  `json:"user"`
+	Session    *string  `json:"session"`
+	Token      *Token   `json:"token"`
+	Fault      *string  `json:"fault"`
+}
+
+func (r *Request) view() View {
+	v := View{Seq: r.Seq, At: reply.FormatTime(r.Arrival.Hub), Operation: r.Operation, Method: r.Method, Path: r.Path,
+		Status: Known(r.Status), User: Known(r.User), Session: Known(r.Session), Token: r.token(), Fault: Known(r.Fault)}
+	if r.Status != 0 {
+		v.Code = Known(r.Code)
+	}
+	if r.answered() {
+		ms := float64(r.Took.Microseconds()) / 1000
+		v.DurationMS = &ms
+	}
+	return v
+}
+
+// answered reports whether r is over, with an answer or without.
+func (r *Request) answered() bool { return r.End.Order > 0 }
+
+// Known returns nil, JSON's null, for a zero value.
+func Known[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// Log is a ring of the latest requests in the order of their arrival. It grows as it fills: an idle namespace
+// costs nothing.
+type Log struct {
+	mu          sync.Mutex
+	ring        []*Request
+	oldest      int // index of the oldest, once the ring is full
+	seq         int
+	tick        int
+	overwritten int
+	epochs      []judge.Mark  // that are over
+	policy      judge.Policy  // of the latest request
+	changed     chan struct{} // closed at the next change; nil while nobody waits
+	version     int           // counts changes
+	watches     map[*watch]struct{}
+}
+
+// Begin notes an arrival.
+func (l *Log) Begin(r *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seq > 0 && r.Policy != l.policy { // set, or a dialect's
+		l.startEpochLocked(r.Arrival.Hub)
+	}
+	l.policy = r.Policy
+	l.seq++
+	l.tick++
+	r.Seq, r.Arrival.Order, r.Epoch = l.seq, l.tick, len(l.epochs)
+	if len(l.ring) < MaxRequests {
+		l.ring = append(l.ring, r)
+	} else {
+		l.dropLocked(l.ring[l.oldest])
+		l.ring[l.oldest] = r
+		l.oldest = (l.oldest + 1) % MaxRequests
+		l.overwritten++
+	}
+	l.noteLocked(r)
+}
+
+// End completes r with what complete writes to it.
+func (l *Log) End(r *Request, complete func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	complete()
+	l.tick++
+	r.End.Order = l.tick
+	l.noteLocked(r)
+}
+
+// StartEpoch notes that the clock was put back: the report compares nothing across it.
+func (l *Log) StartEpoch(hub time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.startEpochLocked(hub)
+}
+
+func (l *Log) startEpochLocked(hub time.Time) {
+	l.epochs = append(l.epochs, judge.Mark{Hub: hub, Machine: time.Now()})
+	l.version++
+}
+
+// changedLocked returns what is closed at the next change.
+func (l *Log) changedLocked() <-chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
+}
+
+// CurrentVersion returns a number that is another one after each change.
+func (l *Log) CurrentVersion() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.version
+}
+
+// noteLocked tells of a change of r those who wait for it.
+func (l *Log) noteLocked(r *Request) {
+	if !r.dropped {
+		for w := range l.watches {
+			w.look(r)
+		}
+	}
+	l.announceLocked()
+}
+
+// dropLocked tells those who wait that r is not in the record any more.
+func (l *Log) dropLocked(r *Request) {
+	r.dropped = true
+	for w := range l.watches {
+		delete(w.met, r)
+	}
+}
+
+func (l *Log) announceLocked() {
+	l.version++
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// Clear forgets all requests; those under way stay forgotten when they end.
+func (l *Log) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.ring {
+		l.dropLocked(r)
+	}
+	l.ring, l.oldest, l.overwritten = nil, 0, 0
+	l.announceLocked()
+}
+
+// Reset is clear, and counts from 1 again.
+func (l *Log) Reset() {
+	l.Clear()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq, l.epochs = 0, nil
+}
+
+// allLocked returns the requests in the order of their arrival.
+func (l *Log) allLocked() []*Request {
+	return append(slices.Clone(l.ring[l.oldest:]), l.ring[:l.oldest]...)
+}
+
+func (l *Log) Count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ring)
+}
+
+// Filter is a statement about one request; zero members say nothing.
+type Filter struct {
+	Operation string `json:"operation,omitempty"`
+	Session   string `json:"session,omitempty"`
+	User      string `json:"user,omitempty"`
+	Status    int    `json:"status,omitempty"`
+	After     int    `json:"after,omitempty"`
+}
+
+var FilterNames = []string{"operation", "session", "user", "status", "after"}
+
+// ReadFilter reads a filter; operations are those that there are.
+func ReadFilter(in *strict.Form, operations []string) Filter {
+	f := Filter{Session: in.Text("session"), User: in.Text("user"), Status: in.Whole("status", 100, 599, 0), After: in.Whole("after", 0, 1<<53, 0)}
+	if in.Has("operation") {
+		f.Operation = in.OneOf("operation", operations...)
+	}
+	return f
+}
+
+// differs returns the names of the members of f that r does not meet.
+func (f *Filter) differs(r *Request) []string {
+	var names []string
+	note := func(differs bool, name string) {
+		if differs {
+			names = append(names, name)
+		}
+	}
+	note(f.Operation != "" && f.Operation != r.Operation, "operation")
+	note(f.Session != "" && f.Session != r.Session, "session")
+	note(f.User != "" && account.Fold(f.User) != account.Fold(r.User), "user")
+	note(f.Status != 0 && f.Status != r.Status, "status")
+	note(r.Seq <= f.After, "after")
+	return names
+}
+
+// meets reports whether r meets f.
+func (f *Filter) meets(r *Request) bool {
+	return (f.Operation == "" || f.Operation == r.Operation) && (f.Status == 0 || f.Status == r.Status) && r.Seq > f.After &&
+		(f.Session == "" || f.Session == r.Session) && (f.User == "" || account.Fold(f.User) == account.Fold(r.User))
+}
+
+// matches returns the requests that meet f.
+func (f *Filter) matches(all []*Request) []View {
+	views := []View{}
+	for _, r := range all {
+		if f.meets(r) {
+			views = append(views, r.view())
+		}
+	}
+	return views
+}
+
+// Update changes a request that is in the record.
+func (l *Log) Update(r *Request, change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	l.noteLocked(r)
+}
+
+// List returns the requests that meet f, and how many have been overwritten.
+func (l *Log) List(f *Filter) (matching []View, overwritten int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return f.matches(l.allLocked()), l.overwritten
+}
+
+// Exchanges returns a copy of the record, and a channel that is closed when it changes.
+func (l *Log) Exchanges() (record []*judge.Exchange, ended []judge.Mark, overwritten int, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	copies := make([]judge.Exchange, len(l.ring))
+	for i, r := range l.allLocked() {
+		copies[i] = r.Exchange
+		record = append(record, &copies[i])
+	}
+	return record, slices.Clone(l.epochs), l.overwritten, l.changedLocked()
+}
