@@ -236,7 +236,7 @@ func runTour(ctx context.Context, o *program, out io.Writer) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	own := *o
-	own.Addr, own.Ephemeral, own.LogFormat = "127.0.0.1:0", true, "off"
+	own.Addr, own.Ephemeral, own.LogFormat, own.Dialect = "127.0.0.1:0", true, "off", nil // the story is in the hub's own API
 	line, announced := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/dialect"
 	"authhub/internal/disk"
 	"authhub/internal/disk/disktest"
 	"authhub/internal/flags"
@@ -371,4 +373,14 @@ func TestUserLimit(t *testing.T) {
 	h.post(registerPath, right("one-too-many")).want(507, "user_limit")
 	h.post(registerPath, right("demo")).want(409, "username_taken")
 	h.login("demo")
+}
+
+// A description may name every code that an operation answers with.
+func TestDialectsKnowEveryCode(t *testing.T) {
+	t.Parallel()
+	for _, s := range sentinels {
+		if !slices.Contains(dialect.Codes, s.answer.Code) {
+			t.Errorf("%v is answered with %s, which no description can name", s.err, s.answer.Code)
+		}
+	}
 }

@@ -7,7 +7,6 @@
 package dialect
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -29,29 +28,6 @@ type Dialect struct {
 	rotation        bool
 	claims          template // nil: none
 	echoes          map[string]sources
-}
-
-// operation is one thing that clients may ask for.
-type operation struct {
-	op       string
-	verb     verb
-	method   string
-	path     string
-	segments []string // of the path; {name} stands for any
-	when     []condition
-	in       map[string]sources
-	from     map[string]string // in, as it is written
-	status   int               // 0: as the hub has it
-	headers  []header
-	out      template // nil: as the hub has it
-	inactive template // of introspect
-}
-
-// condition is what a request must have to be an operation.
-type condition struct {
-	where string
-	from  sources
-	want  string
 }
 
 // Name returns what the dialect is called.
@@ -92,43 +68,6 @@ func (d *Dialect) Operations() []Operation {
 		all[i] = o
 	}
 	return all
-}
-
-// covers reports whether every request that is later is also op, so that later never gets one.
-func (op *operation) covers(later *operation) bool {
-	if op.method != later.method || len(op.segments) != len(later.segments) {
-		return false
-	}
-	for i, segment := range op.segments {
-		if segment != later.segments[i] && !strings.HasPrefix(segment, "{") {
-			return false
-		}
-	}
-	for _, c := range op.when {
-		if !slices.ContainsFunc(later.when, func(other condition) bool { return other.where == c.where && other.want == c.want }) {
-			return false
-		}
-	}
-	return true
-}
-
-// match returns the parts of a path that the operation's path names; false if the path is another one.
-func (op *operation) match(segments []string) (map[string]string, bool) {
-	if len(segments) != len(op.segments) {
-		return nil, false
-	}
-	var params map[string]string
-	for i, want := range op.segments {
-		if name, ok := strings.CutPrefix(want, "{"); ok && segments[i] != "" {
-			if params == nil {
-				params = make(map[string]string)
-			}
-			params[strings.TrimSuffix(name, "}")] = segments[i]
-		} else if want != segments[i] {
-			return nil, false
-		}
-	}
-	return params, true
 }
 
 // Call is a request that the dialect has understood, or knows to refuse.
@@ -247,44 +186,6 @@ func methodNotAllowed(at []*operation) error {
 	}
 	slices.Sort(allow)
 	return route.MethodNotAllowed(strings.Join(slices.Compact(allow), ", "))
-}
-
-// readsBody reports whether any value or condition may stand in a body.
-func (op *operation) readsBody() bool {
-	inBody := func(s sources) bool {
-		return slices.ContainsFunc(s.places, func(p place) bool { return p.kind == "body" })
-	}
-	for _, s := range op.in {
-		if inBody(s) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(op.when, func(c condition) bool { return inBody(c.from) })
-}
-
-// unmet returns the first value that the operation is chosen by and the request lacks, and whether it has another one.
-func (op *operation) unmet(q *question) (lacks string, differs bool) {
-	for _, c := range op.when {
-		switch v, _ := q.value(c.from); {
-		case v == nil:
-			lacks = cmp.Or(lacks, c.where)
-		case fmt.Sprint(v) != c.want:
-			differs = true
-		}
-	}
-	return lacks, differs
-}
-
-// wanted returns what the conditions of these operations look at.
-func wanted(at []*operation) []string {
-	var names []string
-	for _, op := range at {
-		for _, c := range op.when {
-			names = append(names, c.where)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // take makes c a call of op.

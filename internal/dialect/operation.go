@@ -1,0 +1,332 @@
+// Operations: what a description says of each, and which requests they are.
+
+package dialect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// operation is one thing that clients may ask for.
+type operation struct {
+	op       string
+	verb     verb
+	method   string
+	path     string
+	segments []string // of the path; {name} stands for any
+	when     []condition
+	in       map[string]sources
+	from     map[string]string // in, as it is written
+	status   int               // 0: as the hub has it
+	headers  []header
+	out      template // nil: as the hub has it
+	inactive template // of introspect
+}
+
+// condition is what a request must have to be an operation.
+type condition struct {
+	where string
+	from  sources
+	want  string
+}
+
+// verb is what an operation of a dialect means.
+type verb struct {
+	own     string   // METHOD /path of the hub's own API; "" for none
+	lab     string   // the operation's name in faults and the record
+	in      []string // the values that it takes
+	purpose string
+	token   string // as in the index: none, access, refresh, access or refresh
+	from    map[string]string
+}
+
+const ownPath = "/api/authentication/"
+
+var (
+	fromBody   = map[string]string{"username": "body.username", "email": "body.email", "name": "body.name", "password": "body.password"}
+	fromHeader = map[string]string{"token": "authorization.Bearer"}
+)
+
+// verbs are all there are. What an operation's "in" does not say comes from where the hub's own API has it.
+var verbs = map[string]verb{
+	"register": {"POST " + ownPath + "register", "register", []string{"username", "email", "name", "password"},
+		"make an account and log in", "none", fromBody},
+	"login": {"POST " + ownPath + "login", "login", []string{"username", "email", "password", "expires_in", "refresh_expires_in"},
+		"log in", "none", fromBody},
+	"me":            {"GET " + ownPath + "me", "me", []string{"token"}, "the current user", "access", fromHeader},
+	"refresh":       {"POST " + ownPath + "refresh", "refresh", []string{"refresh_token"}, "exchange the refresh token for a new pair", "refresh", map[string]string{"refresh_token": "body.refresh_token"}},
+	"logout":        {"POST " + ownPath + "logout", "logout", []string{"token"}, "end the session", "access or refresh", fromHeader},
+	"logout_all":    {"POST " + ownPath + "logout?all=true", "logout", []string{"token"}, "end all sessions of the user", "access or refresh", fromHeader},
+	"logout_others": {"POST " + ownPath + "logout?others=true", "logout", []string{"token"}, "end the user's other sessions", "access or refresh", fromHeader},
+	"revoke":        {"POST " + ownPath + "logout", "logout", []string{"token"}, "end the session, also with a token that is dead already", "access or refresh", fromHeader},
+	"introspect":    {"", "introspect", []string{"token"}, "whether a token is active", "none", fromHeader},
+	"verify":        {"", "introspect", []string{"token"}, "whether a token is active, an error if not", "none", fromHeader},
+	"document":      {"", "other", nil, "a fixed document", "none", nil},
+}
+
+func parseOperation(n node, t *templates) *operation {
+	o := n.object([]string{"op", "on", "when", "in", "status", "headers", "out", "inactive"})
+	if o == nil {
+		return nil
+	}
+	op := new(operation)
+	if named, ok := n.member(o, "op"); ok {
+		op.op = named.oneOf(slices.Sorted(maps.Keys(verbs))...)
+	} else {
+		n.p.fault(join(n.path, "op"), "is missing: one of "+strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
+	}
+	op.verb = verbs[op.op]
+	if op.op == "" {
+		return nil
+	}
+	if on, ok := n.member(o, "on"); ok {
+		op.parseOn(on)
+	} else {
+		n.p.fault(join(n.path, "on"), `is missing: METHOD /path, such as "POST /login"`)
+	}
+	if when, ok := n.member(o, "when"); ok {
+		op.parseWhen(when)
+	}
+	in, _ := n.member(o, "in")
+	op.parseIn(in)
+	op.parseOut(n, o, t)
+	return op
+}
+
+// parseOut reads what the operation answers.
+func (op *operation) parseOut(n node, o *object, t *templates) {
+	if status, ok := n.member(o, "status"); ok {
+		op.status = status.status(func(s int) bool { return s >= 200 && s <= 299 && s != 205 && s != 206 }, "a status from 200 to 299 (not 205, 206)")
+	}
+	if headers, ok := n.member(o, "headers"); ok {
+		op.headers = parseHeaders(headers, t)
+	}
+	if out, ok := n.member(o, "out"); ok {
+		op.out, _ = t.compile(out.path, out.value)
+		if op.status == http.StatusNoContent {
+			out.fault("can't be with status 204, which has no body")
+		}
+	}
+	if op.op == "document" && op.out == nil {
+		n.p.fault(join(n.path, "out"), "is missing: the document")
+	}
+	op.inactive = literal(`{"active":false}`)
+	if inactive, ok := n.member(o, "inactive"); ok {
+		if op.inactive, _ = t.compile(inactive.path, inactive.value); op.op != "introspect" {
+			inactive.fault("belongs to introspect")
+		}
+	}
+	switch {
+	case op.out != nil:
+	case op.op == "introspect":
+		op.out = members("sub=user.id", "username=user.username", "iat=claims.iat", "exp=claims.exp", "token_type=token_kind")
+		op.out = append(op.out.(record), recordPart{[]byte(`"active":`), literal("true")})
+	case op.op == "verify":
+		op.out = literal("{}")
+	}
+}
+
+// members returns the template of an object with these members, each NAME or NAME=VALUE.
+func members(names ...string) record {
+	all := make(record, len(names))
+	for i, name := range names {
+		name, value, _ := strings.Cut(name, "=")
+		all[i] = recordPart{append(encode(name), ':'), named{cmp.Or(value, name)}}
+	}
+	return all
+}
+
+// answerWithoutCookies takes the tokens that travel in cookies out of those answers that are as the hub has them.
+func (d *Dialect) answerWithoutCookies() {
+	if d.cookies == nil {
+		return
+	}
+	names := []string{"token_type", "expires_in", "refresh_expires_in", "user"}
+	if d.cookies.refresh == nil {
+		names = append([]string{"refresh_token"}, names...)
+	}
+	if d.cookies.access == nil {
+		names = append([]string{"access_token"}, names...)
+	}
+	for _, op := range d.operations {
+		if op.out == nil && (op.op == "register" || op.op == "login" || op.op == "refresh") {
+			op.out = members(names...)
+		}
+	}
+}
+
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// parseOn reads METHOD /path.
+func (op *operation) parseOn(n node) {
+	s, _ := n.value.(string)
+	method, path, ok := strings.Cut(s, " ")
+	switch {
+	case !ok || !slices.Contains(methods, method) || !strings.HasPrefix(path, "/") || len(path) > maxPathLength:
+		n.fault(`must be METHOD /path with a method of ` + strings.Join(methods, ", ") + `, such as "POST /login"`)
+	case strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`?#%"<>\^|`, c) }):
+		n.fault("has a path with characters that none has as it is; put conditions on the query into \"when\"")
+	case path == "/lab" || path == "/ns" || strings.HasPrefix(path, "/lab/") || strings.HasPrefix(path, "/ns/"):
+		n.fault("is a path of the lab (/lab, /ns), which no dialect may take")
+	}
+	op.method, op.path = method, path
+	op.segments = split(path)
+	for i, segment := range op.segments {
+		if !strings.ContainsAny(segment, "{}") {
+			continue
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(segment, "{"), "}")
+		if segment != "{"+name+"}" || !isToken(name) || slices.Contains(op.segments[:i], segment) {
+			n.fault(`has a part that is no {name} of its own; write "/tenants/{tenant}/login"`)
+		}
+	}
+}
+
+// split returns the parts of a path between its slashes. One slash at the end does not count.
+func split(path string) []string {
+	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
+}
+
+// parseWhen reads what a request must have besides.
+func (op *operation) parseWhen(n node) {
+	o := n.object(nil)
+	if o == nil {
+		return
+	}
+	for _, name := range o.names {
+		at, _ := n.member(o, name)
+		c := condition{where: name}
+		var fault string
+		if c.from, fault = parseSources(name, false); fault != "" {
+			at.fault(fault)
+			continue
+		}
+		switch v := at.value.(type) {
+		case string:
+			c.want = v
+		case json.Number:
+			c.want = v.String()
+		case bool:
+			c.want = strconv.FormatBool(v)
+		default:
+			at.fault("must be the value to be had: a string, a number, true or false")
+		}
+		op.when = append(op.when, c)
+	}
+}
+
+// parseIn reads where the values come from; what it does not say comes from where the hub's own API has it.
+func (op *operation) parseIn(n node) {
+	op.in, op.from = make(map[string]sources), make(map[string]string)
+	o, given := n.value.(*object)
+	switch {
+	case given:
+		n.object(append([]string{}, op.verb.in...))
+	case n.value != nil:
+		n.fault("must be an object")
+	}
+	for _, name := range op.verb.in {
+		from, path := op.verb.from[name], n.path
+		if given {
+			at, ok := n.member(o, name)
+			if !ok {
+				continue
+			}
+			from, path = at.text(), at.path
+		}
+		if from == "" {
+			continue
+		}
+		s, fault := parseSources(from, strings.HasSuffix(name, "expires_in"))
+		if fault != "" {
+			n.p.fault(path, fault)
+		}
+		op.in[name], op.from[name] = s, from
+		for _, place := range s.places {
+			if place.kind == "path" && !slices.Contains(op.segments, "{"+place.path[0]+"}") {
+				n.p.fault(path, "path."+clip(place.path[0])+" names no {part} of \"on\"")
+			}
+		}
+	}
+}
+
+// covers reports whether every request that is later is also op, so that later never gets one.
+func (op *operation) covers(later *operation) bool {
+	if op.method != later.method || len(op.segments) != len(later.segments) {
+		return false
+	}
+	for i, segment := range op.segments {
+		if segment != later.segments[i] && !strings.HasPrefix(segment, "{") {
+			return false
+		}
+	}
+	for _, c := range op.when {
+		if !slices.ContainsFunc(later.when, func(other condition) bool { return other.where == c.where && other.want == c.want }) {
+			return false
+		}
+	}
+	return true
+}
+
+// match returns the parts of a path that the operation's path names; false if the path is another one.
+func (op *operation) match(segments []string) (map[string]string, bool) {
+	if len(segments) != len(op.segments) {
+		return nil, false
+	}
+	var params map[string]string
+	for i, want := range op.segments {
+		if name, ok := strings.CutPrefix(want, "{"); ok && segments[i] != "" {
+			if params == nil {
+				params = make(map[string]string)
+			}
+			params[strings.TrimSuffix(name, "}")] = segments[i]
+		} else if want != segments[i] {
+			return nil, false
+		}
+	}
+	return params, true
+}
+
+// readsBody reports whether any value or condition may stand in a body.
+func (op *operation) readsBody() bool {
+	inBody := func(s sources) bool {
+		return slices.ContainsFunc(s.places, func(p place) bool { return p.kind == "body" })
+	}
+	for _, s := range op.in {
+		if inBody(s) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(op.when, func(c condition) bool { return inBody(c.from) })
+}
+
+// unmet returns the first value that the operation is chosen by and the request lacks, and whether it has another one.
+func (op *operation) unmet(q *question) (lacks string, differs bool) {
+	for _, c := range op.when {
+		switch v, _ := q.value(c.from); {
+		case v == nil:
+			lacks = cmp.Or(lacks, c.where)
+		case fmt.Sprint(v) != c.want:
+			differs = true
+		}
+	}
+	return lacks, differs
+}
+
+// wanted returns what the conditions of these operations look at.
+func wanted(at []*operation) []string {
+	var names []string
+	for _, op := range at {
+		for _, c := range op.when {
+			names = append(names, c.where)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
