@@ -38,7 +38,7 @@ type Files struct {
 	store  *Store
 	sets   string                 // path of DIR/sets
 	record func(*runs.Run) []byte // what clients see of a run
-	apart  error                  // why this hub can't have the files; nil if it can
+	id     string                 // of the folder that the hubs share
 	none   *results.Folder        // before the first publishing
 
 	mu   sync.Mutex
@@ -79,23 +79,46 @@ func (s *Store) OpenFiles(ctx context.Context, dir string, record func(*runs.Run
 	if err := os.MkdirAll(f.sets, 0o700); err != nil {
 		return nil, err
 	}
-	id, err := mark(f.sets)
-	if err != nil {
-		return nil, err
+	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.folder())}})
+	if err == nil && out.Results[0].First() == nil {
+		out, err = f.claim(ctx)
 	}
-	out, err := s.startTxn(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.Absent(s.folder())},
-		Then: []etcd.Op{etcd.Put(s.folder(), []byte(id), 0)},
-		Else: []etcd.Op{etcd.Get(s.folder())},
-	})
 	if err != nil {
 		return nil, fmt.Errorf("-store: %w", err)
 	}
-	if !out.Succeeded && string(out.Results[0].First().Value) != id {
-		f.apart = fmt.Errorf("%w: let -dir be on a file system that all of them have, or delete the key %s if they have moved", ErrNotShared, s.folder())
-		s.log.Warn("files and runs answer 503 on this hub", "dir", dir, "cause", f.apart)
+	if kv := out.Results[0].First(); kv != nil { // else somebody has just deleted it
+		f.id = string(kv.Value)
+	}
+	if err := f.here(); err != nil {
+		s.log.Warn("files and runs answer 503 on this hub", "dir", dir, "cause", err)
 	}
 	return f, nil
+}
+
+// claim makes this hub's folder the one that hubs share, unless another hub is faster.
+func (f *Files) claim(ctx context.Context) (etcd.Outcome, error) {
+	id, err := mark(f.sets)
+	if err != nil {
+		return etcd.Outcome{}, err
+	}
+	s := f.store
+	if _, err := s.startTxn(ctx, etcd.Txn{If: []etcd.Cond{etcd.Absent(s.folder())}, Then: []etcd.Op{etcd.Put(s.folder(), []byte(id), 0)}}); err != nil {
+		return etcd.Outcome{}, err
+	}
+	return s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.folder())}})
+}
+
+// here returns ErrNotShared unless the folder is the one that the hubs share, just now: it may have been moved, or the
+// file system that it is on may not be mounted.
+func (f *Files) here() error {
+	id, err := os.ReadFile(filepath.Join(f.sets, markName))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNotShared, err)
+	case string(id) != f.id:
+		return fmt.Errorf("%w: %s is another one; let -dir be on a file system that all of them have, or delete the key %s if they have moved", ErrNotShared, f.sets, f.store.folder())
+	}
+	return nil
 }
 
 // mark returns the id of a folder, which it gives it if it has none. Hubs that do so at once agree.
@@ -128,8 +151,8 @@ func (f *Files) Close() error {
 // Folder returns the published set, or an empty one before the first publishing. Errors: ErrNotShared, and those of an
 // engine that is away: then nobody knows which set is published.
 func (f *Files) Folder(ctx context.Context) (*results.Folder, error) {
-	if f.apart != nil {
-		return nil, f.apart
+	if err := f.here(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -232,6 +232,33 @@ func TestHubsWithoutACommonFolder(t *testing.T) {
 	}
 }
 
+// TestFolderThatGoesAway: a hub whose file system is gone does not publish what no other hub can see, and needs no restart
+// when it is back.
+func TestFolderThatGoesAway(t *testing.T) {
+	t.Parallel()
+	address, dir := etcdtest.New(t, 1).Address(), t.TempDir()
+	f := openFiles(t, address, dir)
+	r, _ := begin(t, f, "1")
+	if err := f.Publish(write("old "), now); err != nil {
+		t.Fatal(err)
+	}
+	sets, away := filepath.Join(dir, "sets"), filepath.Join(dir, "away")
+	if err := errors.Join(os.Rename(sets, away), os.Mkdir(sets, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Publish(write("lost "), now); !errors.Is(err, engine.ErrNotShared) {
+		t.Errorf("published nowhere: %v", err)
+	}
+	if _, err := f.Folder(t.Context()); !errors.Is(err, engine.ErrNotShared) {
+		t.Error(err)
+	}
+	if err := errors.Join(os.Remove(sets), os.Rename(away, sets)); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, f, "old ")
+	f.End(r)
+}
+
 // TestFilesWithoutEngine: nobody knows which set is the published one.
 func TestFilesWithoutEngine(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"authhub/internal/disk"
 	"authhub/internal/etcd"
 	"authhub/internal/results"
 	"authhub/internal/runs"
@@ -39,8 +40,8 @@ type turn struct {
 // Begin waits for this hub's turn to run, for thirty seconds at the most. The context that it returns ends when another
 // hub may take over. Errors: ErrOtherRun, ErrNotShared, and those of an engine that is away.
 func (f *Files) Begin(ctx context.Context, r *runs.Run) (context.Context, error) {
-	if f.apart != nil {
-		return nil, f.apart
+	if err := f.here(); err != nil {
+		return nil, err
 	}
 	waiting, stop := context.WithTimeout(ctx, turnLimit)
 	defer stop()
@@ -123,7 +124,7 @@ func (f *Files) renew(ctx context.Context, t *turn) {
 	defer close(t.ended)
 	every := time.NewTicker(turnRenew)
 	defer every.Stop()
-	for alive := time.Now(); time.Since(alive) < turnLease; {
+	for alive := time.Now(); ; {
 		select {
 		case <-every.C:
 		case <-ctx.Done():
@@ -131,14 +132,17 @@ func (f *Files) renew(ctx context.Context, t *turn) {
 		}
 		asked := time.Now()
 		err := f.renewOnce(ctx, t)
-		if errors.Is(err, etcd.ErrNoLease) {
-			break
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			alive = asked
+		case errors.Is(err, etcd.ErrNoLease):
+			t.cancel(ErrOtherRun)
+			return
+		case time.Since(alive) >= turnLease:
+			t.cancel(unavailable(err))
+			return
 		}
 	}
-	t.cancel(ErrOtherRun)
 }
 
 func (f *Files) renewOnce(ctx context.Context, t *turn) error {
@@ -189,7 +193,14 @@ func (f *Files) Publish(write results.Writer, modified time.Time) error {
 	t := f.currentTurn()
 	set := published{ID: modified.UTC().Format("20060102T150405") + "-" + rand.Text()[:10], Run: t.run.ID, Time: modified}
 	path := filepath.Join(f.sets, set.ID)
-	if err := writeSet(path, &set, write, modified); err != nil {
+	err := writeSet(path, &set, write, modified)
+	if err == nil {
+		err = disk.SyncFolder(disk.OS{}, f.sets)
+	}
+	if err == nil {
+		err = f.here()
+	}
+	if err != nil {
 		os.RemoveAll(path)
 		return err
 	}
