@@ -1,5 +1,6 @@
 // Command rows writes readings to measure runs with: a reading a minute at each of 20 stations, pH wandering around
-// 7.5. With -read it reads such a file as a program with encoding/csv and time.Parse would, and prints the seconds.
+// 7.5. With -alerts every fourteenth reading is outside the band, so that it opens an alert and the station's next reading
+// closes it. With -read it reads such a file as a program with encoding/csv and time.Parse would, and prints the seconds.
 package main
 
 import (
@@ -19,6 +20,7 @@ const stations = 20
 
 func main() {
 	n := flag.Int("n", 5_000_000, "rows")
+	alerts := flag.Bool("alerts", false, "with many alerts")
 	read := flag.String("read", "", "file to read")
 	flag.Parse()
 	if *read != "" {
@@ -30,13 +32,13 @@ func main() {
 		return
 	}
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
-	writeRows(out, *n)
+	writeRows(out, *n, *alerts)
 	if err := out.Flush(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func writeRows(out *bufio.Writer, n int) {
+func writeRows(out *bufio.Writer, n int, alerts bool) {
 	fmt.Fprintln(out, "time,station,ph")
 	rng := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -47,11 +49,15 @@ func writeRows(out *bufio.Writer, n int) {
 			at = at.Add(time.Minute)
 		}
 		offset[station] += 0.03*rng.NormFloat64() - 0.01*offset[station]
+		ph := 7.5 + offset[station]
+		if alerts && i%14 == 0 {
+			ph = 9
+		}
 		b := at.AppendFormat(out.AvailableBuffer(), time.RFC3339)
 		b = append(b, ",p"...)
 		b = strconv.AppendInt(b, int64(10+station), 10)
 		b = append(b, ',')
-		b = strconv.AppendFloat(b, 7.5+offset[station], 'f', 2, 64)
+		b = strconv.AppendFloat(b, ph, 'f', 2, 64)
 		out.Write(append(b, '\n'))
 	}
 }
