@@ -34,11 +34,9 @@ type computation struct {
 	*Results
 	index    map[string]*station
 	previous *station // of the latest record
-	newest   int64    // of the accepted readings of all stations
 	interval int64    // seconds
 	maxGap   int64    // seconds; times are whole seconds, so a fraction of MaxGap changes nothing
-	phi      []float64
-	hydrogen []float64
+	table    []values // by thousandths of a pH
 
 	firstRejected string // which record was rejected first, and why
 }
@@ -75,11 +73,9 @@ func newComputation(p Parameters, cores int) *computation {
 		Results:  &Results{p: p, cores: cores, Screening: Screening{FirstRejected: []Rejection{}}},
 		index:    map[string]*station{},
 		previous: &station{},
-		newest:   math.MinInt64,
 		interval: int64(p.Interval / time.Second),
 		maxGap:   int64(p.MaxGap / time.Second),
-		phi:      phiTable(p.Low, p.High),
-		hydrogen: hydrogenTable(),
+		table:    newTable(p.Low, p.High),
 	}
 }
 
@@ -106,6 +102,7 @@ type station struct {
 	points []point
 	low    excursion
 	high   excursion
+	calm   bool // no excursion is open, and the last reading was inside
 }
 
 // outside is the time that a station spent beyond one limit.
@@ -128,48 +125,44 @@ func (c *computation) lookUp(name []byte) *station {
 	return st
 }
 
-func (c *computation) newStation(name string) *station {
-	st := &station{name: name, min: math.MaxInt, max: math.MinInt}
+// newStation returns a new station whose first reading is at that time.
+func (c *computation) newStation(name string, at int64) *station {
+	st := &station{name: name, min: math.MaxInt, max: math.MinInt, first: at, last: at, calm: true, bucket: bucket{end: math.MinInt64}}
 	c.index[name] = st
 	c.stations = append(c.stations, st)
 	return st
 }
 
-// add adds an accepted reading, which is later than all others of its station, above 0 and below 14.
+// add adds an accepted reading, which is later than all others of its station, above 0 and below 14. Sums of whole numbers
+// are of the bucket until it is closed.
 func (c *computation) add(st *station, at int64, ph int) {
-	if st.readings == 0 {
-		st.first = at
-	} else {
-		c.elapse(st, at)
-	}
-	if st.readings == 0 || at >= st.bucket.end {
+	c.elapse(st, at)
+	b := &st.bucket
+	if at >= b.end {
 		c.closeBucket(st)
-		st.bucket = newBucket(at, c.interval)
+		*b = newBucket(at, c.interval)
 	}
 
-	hydrogen := c.hydrogen[ph]
-	st.readings++
 	st.last, st.lastPH = at, ph
-	st.min, st.max = min(st.min, ph), max(st.max, ph)
-	st.hydrogen += hydrogen
 	st.quantiles.add(ph)
-	b := &st.bucket
 	b.readings++
 	b.min, b.max = min(b.min, ph), max(b.max, ph)
-	b.hydrogen += hydrogen
-	if ph < c.p.Low || ph > c.p.High {
-		b.outside++
-	} else {
-		phi := c.phi[ph]
-		if phi > b.phi {
-			b.phi = phi
+	value := &c.table[ph]
+	st.hydrogen += value.hydrogen
+	b.hydrogen += value.hydrogen
+	inside := c.p.Low <= ph && ph <= c.p.High
+	if inside {
+		st.phi += value.phi
+		if value.phi > b.phi {
+			b.phi = value.phi
 		}
-		st.phi += phi
-		st.inside++
+	} else {
+		b.outside++
 	}
-
-	c.newest = max(c.newest, at)
-	c.watch(st, at, ph)
+	if !inside || !st.calm {
+		c.watch(st, at, ph)
+		st.calm = inside && !st.low.open && !st.high.open
+	}
 }
 
 // elapse accounts for the time since the station's last reading: either that reading lasted until now, or there is a
@@ -182,9 +175,11 @@ func (c *computation) elapse(st *station, now int64) {
 		return
 	}
 	st.monitored += elapsed
-	if st.lastPH < c.p.Low {
+	switch {
+	case st.calm:
+	case st.lastPH < c.p.Low:
 		st.below.add(elapsed, c.p.Low-st.lastPH)
-	} else if st.lastPH > c.p.High {
+	case st.lastPH > c.p.High:
 		st.above.add(elapsed, st.lastPH-c.p.High)
 	}
 }
@@ -227,6 +222,9 @@ func (c *computation) closeBucket(st *station) {
 	if b.readings == 0 {
 		return
 	}
+	st.readings += int64(b.readings)
+	st.inside += int64(b.readings - b.outside)
+	st.min, st.max = min(st.min, b.min), max(st.max, b.max)
 	p := point{start: b.start, readings: b.readings, outside: b.outside, min: int16(b.min), max: int16(b.max)}
 	p.mean = int16(c.meanPH(b.hydrogen, int64(b.readings), b.min, b.max))
 	if b.outside == 0 {
@@ -320,13 +318,17 @@ type alert struct {
 // last reading, as before any gap.
 func (c *computation) finish() {
 	slices.SortFunc(c.stations, func(a, b *station) int { return strings.Compare(a.name, b.name) })
+	newest := int64(math.MinInt64)
+	for _, st := range c.stations {
+		newest = max(newest, st.last)
+	}
 	for _, st := range c.stations {
 		st.quoted = appendEncoded(nil, st.name)
 		c.closeBucket(st)
-		silent := c.newest-st.last > c.maxGap
+		silent := newest-st.last > c.maxGap
 		c.endExcursions(st, !silent)
 		if silent {
-			c.alerts = append(c.alerts, alert{station: st, kind: kindGap, open: true, start: st.last, end: c.newest})
+			c.alerts = append(c.alerts, alert{station: st, kind: kindGap, open: true, start: st.last, end: newest})
 		}
 		st.mean = c.meanPH(st.hydrogen, st.readings, st.min, st.max)
 	}

@@ -381,14 +381,14 @@ func TestTablesAgreeWithTheMathPackage(t *testing.T) {
 
 func TestMeanPH(t *testing.T) {
 	t.Parallel()
-	c := computation{hydrogen: hydrogenTable()}
+	c := computation{table: newTable(6500, 8500)}
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 10_000 {
 		least, most, total := scaleEnd, 0, 0.0
 		n := 1 + rng.IntN(5)
 		for range n {
 			ph := 1 + rng.IntN(scaleEnd-1)
-			least, most, total = min(least, ph), max(most, ph), total+c.hydrogen[ph]
+			least, most, total = min(least, ph), max(most, ph), total+c.table[ph].hydrogen
 		}
 		want := -1000 * math.Log10(total/float64(n))
 		if got := c.meanPH(total, int64(n), least, most); math.Abs(float64(got)-want) > 0.5+1e-6 {

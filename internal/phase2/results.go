@@ -34,19 +34,29 @@ type Results struct {
 
 // WriteBarrier writes barrier_phi_phase2.json.
 func (res *Results) WriteBarrier(w io.Writer, src Source) error {
+	var spans []span
+	for i, st := range res.stations {
+		spans = appendSpans(spans, i, len(st.points))
+	}
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"stations":`)
-		separator := "[\n"
-		for _, st := range res.stations {
-			out.WriteString(separator)
-			out.WriteString(`{"station":`)
-			out.Write(st.quoted)
-			out.WriteString(`,"points":`)
-			res.writeLines(out, len(st.points), func(f *formatter, b []byte, i int) []byte { return f.appendPoint(b, &st.points[i]) })
-			out.WriteByte('}')
-			separator = ",\n"
-		}
-		out.WriteString("\n]")
+		res.writeArray(out, spans, func(f *formatter, b []byte, s span) []byte {
+			st := res.stations[s.of]
+			if s.from == 0 {
+				b = append(b, separator(s.of)...)
+				b = append(b, `{"station":`...)
+				b = append(b, st.quoted...)
+				b = append(b, `,"points":[`+"\n"...)
+			}
+			for i := s.from; i < s.to; i++ {
+				b = append(b, separator(i)...)
+				b = f.appendPoint(b, &st.points[i])
+			}
+			if s.to == len(st.points) {
+				b = append(b, "\n]}"...)
+			}
+			return b
+		})
 	})
 }
 
@@ -71,7 +81,13 @@ func (res *Results) WriteImpact(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.Write(res.Screening.appendCounts(append(out.AvailableBuffer(), `"screening":`...)))
 		out.WriteString(",\n\"stations\":")
-		res.writeLines(out, len(res.stations), func(f *formatter, b []byte, i int) []byte { return f.appendStation(b, res.stations[i]) })
+		res.writeArray(out, appendSpans(nil, 0, len(res.stations)), func(f *formatter, b []byte, s span) []byte {
+			for i := s.from; i < s.to; i++ {
+				b = append(b, separator(i)...)
+				b = f.appendStation(b, res.stations[i])
+			}
+			return b
+		})
 	})
 }
 
@@ -138,9 +154,13 @@ func (st *station) level() string {
 func (res *Results) WriteAlerts(w io.Writer, src Source) error {
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"alerts":`)
-		res.writeLines(out, len(res.alerts), func(f *formatter, b []byte, i int) []byte {
-			a := &res.alerts[i]
-			return f.appendAlert(b, a, res.p.critical(a))
+		res.writeArray(out, appendSpans(nil, 0, len(res.alerts)), func(f *formatter, b []byte, s span) []byte {
+			for i := s.from; i < s.to; i++ {
+				a := &res.alerts[i]
+				b = append(b, separator(i)...)
+				b = f.appendAlert(b, a, res.p.critical(a))
+			}
+			return b
 		})
 	})
 }
@@ -202,52 +222,52 @@ func (res *Results) writeFile(w io.Writer, src Source, body func(out *bufio.Writ
 	return out.Flush()
 }
 
-// linesAtOnce is how many lines one core formats at a time.
-const linesAtOnce = 512
+// span is a part of an array, which one core formats at a time: the items from one index up to another.
+type span struct{ of, from, to int }
 
-// lines are a part of an array.
-type lines struct {
-	from, to int
-	text     []byte
+const spanSize = 512 // items
+
+// appendSpans appends the spans of an array of n items.
+func appendSpans(spans []span, of, n int) []span {
+	for from := 0; from < n; from += spanSize {
+		spans = append(spans, span{of, from, min(from+spanSize, n)})
+	}
+	return spans
 }
 
-// writeLines writes an array with one item per line. appendItem appends item i to b; several cores call it at once.
-func (res *Results) writeLines(out *bufio.Writer, n int, appendItem func(f *formatter, b []byte, i int) []byte) {
-	if n == 0 {
+// separator returns what stands before item i of an array that has one item per line.
+func separator(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ",\n"
+}
+
+// writeArray writes an array. appendSpan appends a span with its separators to b; several cores call it at once.
+func (res *Results) writeArray(out *bufio.Writer, spans []span, appendSpan func(f *formatter, b []byte, s span) []byte) {
+	if len(spans) == 0 {
 		out.WriteString("[]")
 		return
 	}
-	from := 0
-	cut := func(l *lines) bool {
-		l.from, l.to = from, min(from+linesAtOnce, n)
-		from = l.to
-		return from < n
+	type text struct {
+		span
+		bytes []byte
 	}
-	newFormatter := func() func(*lines) {
+	next := 0
+	cut := func(t *text) bool {
+		t.span = spans[next]
+		next++
+		return next < len(spans)
+	}
+	newFormatter := func() func(*text) {
 		f := new(formatter)
-		return func(l *lines) {
-			l.text = l.text[:0]
-			for i := l.from; i < l.to; i++ {
-				l.text = append(appendItem(f, l.text, i), ",\n"...)
-			}
-		}
+		return func(t *text) { t.bytes = appendSpan(f, t.bytes[:0], t.span) }
 	}
 	out.WriteString("[\n")
-	write := func(l *lines) error {
-		if l.to == n {
-			l.text = l.text[:len(l.text)-len(",\n")]
-		}
-		_, err := out.Write(l.text)
+	inOrder(context.Background(), res.cores, cut, newFormatter, func(t *text) error { // out keeps its error
+		_, err := out.Write(t.bytes)
 		return err
-	}
-	if n <= linesAtOnce {
-		var l lines
-		cut(&l)
-		newFormatter()(&l)
-		write(&l)
-	} else {
-		inOrder(context.Background(), res.cores, cut, newFormatter, write) // out keeps its error
-	}
+	})
 	out.WriteString("\n]")
 }
 

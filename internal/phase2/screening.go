@@ -97,7 +97,7 @@ func (c *computation) screenRow(b *block, r *row, line int) error {
 	case st == nil && len(c.stations) == maxStations:
 		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", ErrUnusable, line, maxStations)
 	case st == nil:
-		st = c.newStation(string(name))
+		st = c.newStation(string(name), r.at)
 	}
 	s.Accepted++
 	c.add(st, r.at, int(r.ph))

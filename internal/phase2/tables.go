@@ -10,6 +10,24 @@ import (
 	"sync"
 )
 
+// values are those of one pH. They lie side by side, because a reading needs both.
+type values struct {
+	hydrogen float64 // 10^-pH
+	phi      float64 // the barrier function; 0 outside the limits
+}
+
+// newTable returns the values of each thousandth of a pH up to 14.
+func newTable(low, high int) []values {
+	table := make([]values, scaleEnd+1)
+	for ph, hydrogen := range hydrogenTable() {
+		table[ph].hydrogen = hydrogen
+	}
+	for ph, phi := range phiTable(low, high) {
+		table[ph].phi = phi
+	}
+	return table
+}
+
 // hydrogenTable returns 10^-pH for each thousandth of a pH up to 14. They are the powers of one constant in 160-bit
 // arithmetic, so the error of 14,000 products stays far below the precision of a float64.
 var hydrogenTable = sync.OnceValue(func() []float64 {
@@ -33,7 +51,7 @@ var hydrogenTable = sync.OnceValue(func() []float64 {
 func (c *computation) meanPH(sum float64, n int64, least, most int) int {
 	const halfStep = 1.0011519555381688769842 // 10^0.0005
 	mean := sum / float64(n)
-	return least + sort.Search(most-least, func(i int) bool { return float64(mean*halfStep) > c.hydrogen[least+i] })
+	return least + sort.Search(most-least, func(i int) bool { return float64(mean*halfStep) > c.table[least+i].hydrogen })
 }
 
 // phiTable returns the barrier function of each thousandth of a pH inside [low, high], 0 elsewhere:

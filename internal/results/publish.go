@@ -16,7 +16,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"time"
@@ -63,20 +62,20 @@ func (f *Folder) stage(tree disk.Tree, write Writer, modified time.Time) (digest
 	}
 	for file := range digests {
 		path := stagingName + "/" + File(file).Name()
-		digest := sha256.New()
+		digest := newDigester()
 		err := f.writeFile(tree, path, digest, func(w io.Writer) error { return write(File(file), w) })
+		digests[file] = digest.end()
 		if err == nil {
 			err = tree.SetModified(path, modified)
 		}
 		if err != nil {
 			return digests, err
 		}
-		digests[file] = digest.Sum(nil)
 	}
 	return digests, f.sync(tree, stagingName)
 }
 
-func (f *Folder) writeFile(tree disk.Tree, path string, digest hash.Hash, write func(io.Writer) error) error {
+func (f *Folder) writeFile(tree disk.Tree, path string, digest io.Writer, write func(io.Writer) error) error {
 	out, err := tree.Create(path)
 	if err != nil {
 		return err
@@ -90,6 +89,38 @@ func (f *Folder) writeFile(tree disk.Tree, path string, digest hash.Hash, write 
 		err = out.Sync()
 	}
 	return errors.Join(err, out.Close())
+}
+
+// digester takes the digest of what is written to it. A goroutine does the work, because it takes as long as writing does.
+type digester struct {
+	full, empty chan []byte
+	digest      chan []byte
+}
+
+func newDigester() *digester {
+	d := &digester{full: make(chan []byte, 2), empty: make(chan []byte, 2), digest: make(chan []byte, 1)}
+	d.empty <- nil
+	d.empty <- nil
+	go func() {
+		h := sha256.New()
+		for b := range d.full {
+			h.Write(b)
+			d.empty <- b
+		}
+		d.digest <- h.Sum(nil)
+	}()
+	return d
+}
+
+func (d *digester) Write(b []byte) (int, error) {
+	d.full <- append((<-d.empty)[:0], b...)
+	return len(b), nil
+}
+
+// end returns the digest of all that was written. It must be called, and nothing may be written after it.
+func (d *digester) end() []byte {
+	close(d.full)
+	return <-d.digest
 }
 
 // commit moves the old set into .old, where requests find it from then on, and renames .staging to .commit.
