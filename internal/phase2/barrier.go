@@ -82,6 +82,7 @@ func newComputation(p Parameters, cores int) *computation {
 // station holds the sums over one station's readings so far. Times are seconds since the Unix epoch, pH thousandths.
 type station struct {
 	name   string
+	number int32    // in the order of the input; once all readings are in, of the names
 	quoted []byte   // the name as a JSON string, once all readings are in
 	next   *station // the station of the record that followed this station's latest record; likely to follow again
 
@@ -128,6 +129,7 @@ func (c *computation) lookUp(name []byte) *station {
 // newStation returns a new station whose first reading is at that time.
 func (c *computation) newStation(name string, at int64) *station {
 	st := &station{name: name, min: math.MaxInt, max: math.MinInt, first: at, last: at, calm: true, bucket: bucket{end: math.MinInt64}}
+	st.number = int32(len(c.stations))
 	c.index[name] = st
 	c.stations = append(c.stations, st)
 	return st
@@ -171,7 +173,7 @@ func (c *computation) elapse(st *station, now int64) {
 	elapsed := now - st.last
 	if elapsed > c.maxGap {
 		c.endExcursions(st, false)
-		c.alerts = append(c.alerts, alert{station: st, kind: kindGap, start: st.last, end: now})
+		c.alerts = append(c.alerts, alert{station: st.number, kind: kindGap, start: st.last, end: now})
 		return
 	}
 	st.monitored += elapsed
@@ -286,7 +288,7 @@ func (c *computation) endExcursions(st *station, open bool) {
 func (c *computation) endExcursion(st *station, kind alertKind, end int64, open bool) {
 	x := st.excursion(kind)
 	c.alerts = append(c.alerts, alert{
-		station: st, kind: kind, open: open, start: x.start, end: end,
+		station: st.number, kind: kind, open: open, start: x.start, end: end,
 		readings: x.readings, worst: int16(x.worst), worstAt: x.worstAt,
 	})
 	x.open = false
@@ -304,10 +306,10 @@ const (
 // alert is one entry of alertesph.json. Its readings are those from the reading that opened it to the one before the
 // reading that closed it; a gap has none.
 type alert struct {
-	station    *station
 	start, end int64
 	readings   int64
 	worstAt    int64 // the first time the worst value occurs
+	station    int32 // its number; a pointer here would cost the garbage collector as much time as the alerts themselves
 	worst      int16 // thousandths of a pH
 	kind       alertKind
 	open       bool
@@ -317,7 +319,6 @@ type alert struct {
 // for more than maxGap before the newest reading of all stations, it has an open gap, and its excursion ended at its
 // last reading, as before any gap.
 func (c *computation) finish() {
-	slices.SortFunc(c.stations, func(a, b *station) int { return strings.Compare(a.name, b.name) })
 	newest := int64(math.MinInt64)
 	for _, st := range c.stations {
 		newest = max(newest, st.last)
@@ -328,12 +329,25 @@ func (c *computation) finish() {
 		silent := newest-st.last > c.maxGap
 		c.endExcursions(st, !silent)
 		if silent {
-			c.alerts = append(c.alerts, alert{station: st, kind: kindGap, open: true, start: st.last, end: newest})
+			c.alerts = append(c.alerts, alert{station: st.number, kind: kindGap, open: true, start: st.last, end: newest})
 		}
 		st.mean = c.meanPH(st.hydrogen, st.readings, st.min, st.max)
 	}
+	c.sort()
+}
+
+// sort sorts the stations by their names, and the alerts.
+func (c *computation) sort() {
+	numbers := make([]int32, len(c.stations))
+	slices.SortFunc(c.stations, func(a, b *station) int { return strings.Compare(a.name, b.name) })
+	for i, st := range c.stations {
+		numbers[st.number], st.number = int32(i), int32(i)
+	}
+	for i := range c.alerts {
+		c.alerts[i].station = numbers[c.alerts[i].station]
+	}
 	slices.SortFunc(c.alerts, func(a, b alert) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), strings.Compare(a.station.name, b.station.name), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.station, b.station), cmp.Compare(a.kind, b.kind))
 	})
 }
 

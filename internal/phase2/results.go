@@ -158,14 +158,14 @@ func (res *Results) WriteAlerts(w io.Writer, src Source) error {
 			for i := s.from; i < s.to; i++ {
 				a := &res.alerts[i]
 				b = append(b, separator(i)...)
-				b = f.appendAlert(b, a, res.p.critical(a))
+				b = f.appendAlert(b, a, res.stations[a.station], res.p.critical(a))
 			}
 			return b
 		})
 	})
 }
 
-func (f *formatter) appendAlert(b []byte, a *alert, critical bool) []byte {
+func (f *formatter) appendAlert(b []byte, a *alert, st *station, critical bool) []byte {
 	severity := "warning"
 	if critical {
 		severity = "critical"
@@ -173,9 +173,9 @@ func (f *formatter) appendAlert(b []byte, a *alert, critical bool) []byte {
 	kind := a.kind.String()
 	f.start = f.appendTime(f.start[:0], a.start)
 	b = append(b, `{"id":"`...)
-	b = f.appendID(b, a.station.name, kind)
+	b = f.appendID(b, st.name, kind)
 	b = append(b, `","station":`...)
-	b = append(b, a.station.quoted...)
+	b = append(b, st.quoted...)
 	b = append(b, `,"kind":"`...)
 	b = append(b, kind...)
 	b = append(b, `","severity":"`...)
