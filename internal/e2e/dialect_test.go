@@ -342,3 +342,35 @@ func TestThePageLeavesCookiesToTheBrowser(t *testing.T) {
 	b.wait(`document.querySelector('#wire').innerText.includes('Successfully logged out.')`)
 	b.wantQuiet()
 }
+
+// Addresses and cookies follow the way the client came: here by the namespace's name as host.
+func TestADialectByHostName(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-lab", "-dialect", "oauth2")
+	_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
+	ask := func(method, path, body string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequest(method, h.base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "Shop.localhost:" + port
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := h.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp
+	}
+	metadata, _ := io.ReadAll(ask("GET", "/.well-known/oauth-authorization-server", "").Body)
+	if want := `{"issuer":"http://Shop.localhost:` + port + `","token_endpoint":"http://Shop.localhost:` + port + `/oauth/token"`; !strings.HasPrefix(string(metadata), want) {
+		t.Errorf("metadata %s, want %s", metadata, want)
+	}
+	ask("PUT", "/lab/dialect", `{"name":"cookie"}`)
+	login := ask("POST", loginPath, `{"username":"demo","password":"demo-password"}`)
+	if cookie := login.Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Path=/api/authentication; ") {
+		t.Errorf("cookie %s", cookie)
+	}
+	h.space("shop").get("/lab/dialect").want(200)
+}
