@@ -30,8 +30,13 @@ type Dialect struct {
 	echoes          map[string]sources
 }
 
-// Name returns what the dialect is called.
-func (d *Dialect) Name() string { return d.name }
+// Name returns what the dialect is called; "" for none (nil).
+func (d *Dialect) Name() string {
+	if d == nil {
+		return ""
+	}
+	return d.name
+}
 
 // Description returns the JSON that Parse has read.
 func (d *Dialect) Description() []byte { return d.description }

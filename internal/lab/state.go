@@ -83,10 +83,11 @@ func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {
 		BaseURL   string         `json:"base_url"`
 		Time      clockView      `json:"time"`
 		Policy    policyView     `json:"policy"`
+		Dialect   *string        `json:"dialect"` // its name
 		Lifetimes lifetimesView  `json:"lifetimes"`
 		Faults    []fault.View   `json:"faults"`
 		Counts    map[string]int `json:"counts"`
-	}{record.Known(h.Namespace), h.Base, b.clock.view(), viewPolicy(*b.policy.Load()), b.viewLifetimes(), faults, counts})
+	}{record.Known(h.Namespace), h.Base, b.clock.view(), viewPolicy(b.reuse()), record.Known(b.dialect.Load().Name()), b.viewLifetimes(), faults, counts})
 }
 
 func (b *bench) reset(w http.ResponseWriter, r *http.Request) error {
