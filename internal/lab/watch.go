@@ -65,8 +65,9 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	} else if operation == "other" {
 		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
-	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-		seen.Conn, seen.Opened, seen.Sent = c.id, c.opened, c.heardAt()
+	client, onConnection := r.Context().Value(connectionKey{}).(*connection)
+	if onConnection {
+		seen.Conn, seen.Opened, seen.Sent = client.id, client.opened, client.heardAt()
 	}
 	body := b.digestBody(r)
 	token := b.presentedToken(w, r, operation)
@@ -81,7 +82,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	keep := operation == "login" || operation == "register" || operation == "refresh"
 	answer := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
 	defer func() {
-		b.note(hub, seen, answer, body.Sum64(), r.Context().Err() != nil)
+		b.note(hub, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
 	}()
 
 	if f != nil {

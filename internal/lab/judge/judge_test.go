@@ -288,6 +288,11 @@ func TestRepeatedFailure(t *testing.T) {
 		{"a crowd that met the end of the token", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 200"), ""},
 		{"a crowd, and one that tries on", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200"),
 			"repeated_failure[2 3 4 5 6 7]"},
+		{"a crowd whose refresh fails", "advance 15m\n" + loop(5, "c1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked", ""},
+		{"a loop that ends with a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked",
+			"repeated_failure[2 3 4 5 6]"},
+		{"a loop around a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 401 token_revoked"),
+			"repeated_failure[3 5 7 9 11]"},
 		{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
 	})
 }

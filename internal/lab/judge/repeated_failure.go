@@ -40,6 +40,7 @@ type effort struct {
 	presented uint64
 	body      uint64
 	path      string
+	tries     int // refreshes of the session that have failed before
 }
 
 func (e *Exchange) effort() effort {
@@ -53,12 +54,19 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that no success interrupts.
+// rows returns the failures of each effort that no success interrupts, and no refresh that failed: the client has tried
+// something, and whether it tries that too often is another row.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	current := make(map[effort]int) // index in rows
+	tries := make(map[string]int)   // refreshes that failed, by session
 	for _, e := range c.record {
 		f := e.effort()
+		if e.isAccess() {
+			f.tries = tries[e.Session]
+		} else if e.isRefresh() && e.End.Order > 0 && !e.exchanged() {
+			tries[e.Session]++
+		}
 		i, ok := current[f]
 		switch {
 		case e.End.Order == 0 || e.Left:
@@ -117,17 +125,19 @@ func (c *trial) links(before, e *Exchange) bool {
 	return e.Path == before.Path || e.Status != 404 && before.Status != 404
 }
 
-// isCrowd reports whether a row is what many callers had asked for when the access token ended: within the time to react the
-// client got a new one, and sent as many requests again as had been refused. A browser sends them over six connections, one
-// behind the other, and the last ones with the old token long after the refresh.
+// isCrowd reports whether a row is what many callers had asked for when the access token ended. A browser sends their
+// requests over six connections, one behind the other, and the last ones with the old token long after the refresh. Either the
+// client got a new token within the time to react, and sent more than half of the requests again; or it tried to refresh in
+// vain, and some of the requests certainly came side by side.
 func (c *trial) isCrowd(row []*Exchange) bool {
-	first, last := row[0], row[len(row)-1]
-	if !first.isAccess() || !first.refused() {
+	i := slices.IndexFunc(row, (*Exchange).refused)
+	if i < 0 || !row[i].isAccess() {
 		return false
 	}
+	first, last := row[i], row[len(row)-1]
 	got := c.nextTokens(first)
 	if got == nil {
-		return false
+		return c.triedInVain(first) && !inSequence(row)
 	}
 	again := 0
 	for _, e := range c.record {
@@ -136,7 +146,24 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 			again++
 		}
 	}
-	return again >= len(row)
+	return again*2 > len(row)
+}
+
+// triedInVain reports whether a refresh that failed was the client's reaction to the answer to e, or just before it.
+func (c *trial) triedInVain(e *Exchange) bool {
+	return slices.ContainsFunc(c.sessions[e.Session].refreshes, func(r *Exchange) bool {
+		return !r.exchanged() && inTime(e, r) && (r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= late)
+	})
+}
+
+// inSequence reports whether each exchange certainly follows the one before it.
+func inSequence(row []*Exchange) bool {
+	for i, e := range row[1:] {
+		if !e.follows(row[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // nextTokens returns the first refresh or login by which the client got new tokens in time after it got the answer to e, or
