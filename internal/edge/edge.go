@@ -3,6 +3,7 @@
 package edge
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -48,12 +49,15 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seen := witnesses.Get().(*witness)
 	*seen = witness{ResponseWriter: w}
 	path, start := r.URL.Path, time.Now()
+	defer func() { // also where the connection is cut
+		if e.Log != nil {
+			e.log(levelOf(path), seen, r, time.Since(start))
+		}
+		*seen = witness{}
+		witnesses.Put(seen)
+	}()
 	e.serve(seen, r)
-	if e.Log != nil {
-		e.log(levelOf(path), seen, r, time.Since(start))
-	}
-	*seen = witness{}
-	witnesses.Put(seen)
+	seen.status = cmp.Or(seen.status, http.StatusOK) // as net/http answers where nothing was written
 }
 
 // witnesses keeps those of requests that are over: without it each request makes one more allocation.

@@ -148,3 +148,23 @@ func TestTheLineOfARefusedRequestSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+func TestARequestThatIsCutHasItsLine(t *testing.T) {
+	t.Parallel()
+	var log lines
+	hub := New(Config{Loopback: true, BaseHost: "hub.test", Log: log.logger(), Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply.Note(w, "fault", "f1")
+		panic(http.ErrAbortHandler)
+	})})
+	func() {
+		defer func() {
+			if recover() != http.ErrAbortHandler {
+				t.Error("the connection is not cut")
+			}
+		}()
+		ask(hub, "GET", "/api")
+	}()
+	if line := log.last(t); line["fault"] != "f1" || line["status"] != 0.0 {
+		t.Errorf("%v", line)
+	}
+}

@@ -19,7 +19,7 @@ func (e *edge) log(level slog.Level, seen *witness, r *http.Request, took time.D
 		slog.String("method", r.Method), slog.String("path", reply.SafePath(r.URL.Path)), slog.Int("status", seen.status),
 		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("remote", r.RemoteAddr),
 	}
-	if seen.status >= 400 {
+	if seen.status >= 400 || seen.status == 0 { // 0: the connection was cut
 		line = append(line, seen.notes...)
 	}
 	if slices.ContainsFunc(seen.notes, func(a slog.Attr) bool { return a.Value.String() == "forbidden_origin" }) {
