@@ -37,6 +37,7 @@ type computation struct {
 	interval int64    // seconds
 	maxGap   int64    // seconds; times are whole seconds, so a fraction of MaxGap changes nothing
 	table    []values // by thousandths of a pH
+	raised   list[alert]
 
 	firstRejected string // which record was rejected first, and why
 }
@@ -61,7 +62,7 @@ func (c *computation) compute(ctx context.Context, r io.Reader, progress func(by
 		return c.Results, fmt.Errorf("%w: none of the %d readings can be accepted; %s", ErrUnusable, c.Screening.Rows, c.firstRejected)
 	}
 	c.finish()
-	if len(c.alerts) > MaxAlerts {
+	if c.raised.len() > MaxAlerts {
 		return c.Results, fmt.Errorf("%w: there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
 			ErrUnusable, MaxAlerts)
 	}
@@ -100,7 +101,7 @@ type station struct {
 	quantiles   distribution
 
 	bucket bucket
-	points []point
+	points list[point]
 	low    excursion
 	high   excursion
 	calm   bool // no excursion is open, and the last reading was inside
@@ -173,7 +174,7 @@ func (c *computation) elapse(st *station, now int64) {
 	elapsed := now - st.last
 	if elapsed > c.maxGap {
 		c.endExcursions(st, false)
-		c.alerts = append(c.alerts, alert{station: st.number, kind: kindGap, start: st.last, end: now})
+		c.raised.add(alert{station: st.number, kind: kindGap, start: st.last, end: now})
 		return
 	}
 	st.monitored += elapsed
@@ -232,7 +233,7 @@ func (c *computation) closeBucket(st *station) {
 	if b.outside == 0 {
 		p.phi = int32(roundPhi(b.phi))
 	}
-	st.points = append(st.points, p)
+	st.points.add(p)
 }
 
 // excursion follows one station beyond one limit. (In a narrow band a station can be in both excursions at once.)
@@ -287,7 +288,7 @@ func (c *computation) endExcursions(st *station, open bool) {
 
 func (c *computation) endExcursion(st *station, kind alertKind, end int64, open bool) {
 	x := st.excursion(kind)
-	c.alerts = append(c.alerts, alert{
+	c.raised.add(alert{
 		station: st.number, kind: kind, open: open, start: x.start, end: end,
 		readings: x.readings, worst: int16(x.worst), worstAt: x.worstAt,
 	})
@@ -329,7 +330,7 @@ func (c *computation) finish() {
 		silent := newest-st.last > c.maxGap
 		c.endExcursions(st, !silent)
 		if silent {
-			c.alerts = append(c.alerts, alert{station: st.number, kind: kindGap, open: true, start: st.last, end: newest})
+			c.raised.add(alert{station: st.number, kind: kindGap, open: true, start: st.last, end: newest})
 		}
 		st.mean = c.meanPH(st.hydrogen, st.readings, st.min, st.max)
 	}
@@ -343,6 +344,7 @@ func (c *computation) sort() {
 	for i, st := range c.stations {
 		numbers[st.number], st.number = int32(i), int32(i)
 	}
+	c.alerts = slices.Concat(c.raised.parts...)
 	for i := range c.alerts {
 		c.alerts[i].station = numbers[c.alerts[i].station]
 	}

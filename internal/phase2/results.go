@@ -36,7 +36,7 @@ type Results struct {
 func (res *Results) WriteBarrier(w io.Writer, src Source) error {
 	var spans []span
 	for i, st := range res.stations {
-		spans = appendSpans(spans, i, len(st.points))
+		spans = appendSpans(spans, i, st.points.len())
 	}
 	return res.writeFile(w, src, func(out *bufio.Writer) {
 		out.WriteString(`"stations":`)
@@ -48,11 +48,12 @@ func (res *Results) WriteBarrier(w io.Writer, src Source) error {
 				b = append(b, st.quoted...)
 				b = append(b, `,"points":[`+"\n"...)
 			}
-			for i := s.from; i < s.to; i++ {
-				b = append(b, separator(i)...)
-				b = f.appendPoint(b, &st.points[i])
+			points := st.points.parts[s.from/spanSize]
+			for i := range points {
+				b = append(b, separator(s.from+i)...)
+				b = f.appendPoint(b, &points[i])
 			}
-			if s.to == len(st.points) {
+			if s.to == st.points.len() {
 				b = append(b, "\n]}"...)
 			}
 			return b
@@ -226,6 +227,26 @@ func (res *Results) writeFile(w io.Writer, src Source, body func(out *bufio.Writ
 type span struct{ of, from, to int }
 
 const spanSize = 512 // items
+
+// list grows without being copied: there may be millions of items. Each part but the last has spanSize items.
+type list[T any] struct{ parts [][]T }
+
+func (l *list[T]) add(item T) {
+	last := len(l.parts) - 1
+	if last < 0 || len(l.parts[last]) == spanSize {
+		l.parts = append(l.parts, nil)
+		last++
+	}
+	l.parts[last] = append(l.parts[last], item)
+}
+
+func (l *list[T]) len() int {
+	last := len(l.parts) - 1
+	if last < 0 {
+		return 0
+	}
+	return last*spanSize + len(l.parts[last])
+}
 
 // appendSpans appends the spans of an array of n items.
 func appendSpans(spans []span, of, n int) []span {

@@ -101,7 +101,7 @@ func (c *computation) screenRow(b *block, r *row, line int) error {
 	}
 	s.Accepted++
 	c.add(st, r.at, int(r.ph))
-	if len(c.alerts) > MaxAlerts {
+	if c.raised.len() > MaxAlerts {
 		return fmt.Errorf("%w: up to line %d there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
 			ErrUnusable, line, MaxAlerts)
 	}
