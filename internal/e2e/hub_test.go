@@ -1,12 +1,9 @@
-// A hub as its clients see it: requests, answers, tokens and the lab's controls.
+// A hub as its clients see it: requests, answers, tokens.
 
 package e2e
 
 import (
 	"bytes"
-	"crypto/pbkdf2"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -373,127 +369,4 @@ func (h *hub) upload(readings string) *answer {
 func (h *hub) entries() []object {
 	h.t.Helper()
 	return h.get(listingPath).want(200).list("phase2_files")
-}
-
-// The lab's controls.
-
-// clock turns the hub's clock.
-func (h *hub) clock(setting object) object {
-	h.t.Helper()
-	return h.put("/lab/clock", setting).want(200).json()
-}
-
-// advance lets time pass for the hub.
-func (h *hub) advance(d time.Duration) {
-	h.t.Helper()
-	h.clock(object{"advance": d.String()})
-}
-
-// policy sets the refresh policy.
-func (h *hub) policy(body object) {
-	h.t.Helper()
-	h.put("/lab/refresh-policy", body).want(200)
-}
-
-// fault queues a fault and returns its id.
-func (h *hub) fault(order object) string {
-	h.t.Helper()
-	h.faulty = true
-	return h.post("/lab/faults", order).want(201).str("id")
-}
-
-// left returns how many requests a fault will still take.
-func (h *hub) left(id string) any {
-	h.t.Helper()
-	for _, f := range h.get("/lab/faults").want(200).list("faults") {
-		if f["id"] == id {
-			return f["left"]
-		}
-	}
-	h.t.Fatalf("no fault %s", id)
-	return nil
-}
-
-// sessions returns the live sessions.
-func (h *hub) sessions() []object {
-	h.t.Helper()
-	return h.get("/lab/sessions").want(200).list("sessions")
-}
-
-// requests returns the requests that the lab has seen.
-func (h *hub) requests(query ...string) []object {
-	h.t.Helper()
-	return h.get("/lab/requests" + strings.Join(query, "")).want(200).list("requests")
-}
-
-// order orders a token.
-func (h *hub) order(body object) *answer {
-	h.t.Helper()
-	return h.post("/lab/tokens", body).want(201)
-}
-
-// atOnce makes n calls at the same time and counts the answers by status and code.
-func atOnce(n int, call func() *answer) map[string]int {
-	var mu sync.Mutex
-	counts := map[string]int{}
-	inParallel(n, func() {
-		a := call()
-		mu.Lock()
-		defer mu.Unlock()
-		if a.status >= 400 {
-			counts[fmt.Sprint(a.status, " ", a.str("code"))]++
-		} else {
-			counts[fmt.Sprint(a.status)]++
-		}
-	}).Wait()
-	return counts
-}
-
-// inParallel makes n calls at once. The group is done when all have ended.
-func inParallel(n int, call func()) *sync.WaitGroup {
-	all := new(sync.WaitGroup)
-	for range n {
-		all.Go(call)
-	}
-	return all
-}
-
-// passwordHash returns a hash with so few rounds that logins cost next to nothing.
-func passwordHash(t testing.TB, password string) string {
-	t.Helper()
-	salt := make([]byte, 16)
-	rand.Read(salt)
-	key, err := pbkdf2.Key(sha256.New, password, salt, 1, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "$pbkdf2-sha256$i=1$" + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
-}
-
-// writeUsers makes a -users file of the demo accounts and of user0 … user(n-1). Each password is the name and
-// "-password", hashed as passwordHash does.
-func writeUsers(t testing.TB, n int) string {
-	t.Helper()
-	seeds := []object{{"username": "admin", "role": "admin"}, {"username": "demo"}, {"username": "disabled", "disabled": true}}
-	for i := range n {
-		seeds = append(seeds, object{"username": fmt.Sprintf("user%d", i)})
-	}
-	for _, seed := range seeds {
-		seed["password_hash"] = passwordHash(t, seed["username"].(string)+"-password")
-	}
-	data, err := json.Marshal(seeds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return writeFile(t, "users.json", string(data))
-}
-
-// keysOf returns the names of an object's members, sorted.
-func keysOf(o object) []string {
-	var keys []string
-	for k := range o {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
