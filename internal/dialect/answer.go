@@ -192,7 +192,7 @@ func (d *Dialect) writeError(w http.ResponseWriter, c *Call, given *recorder, v 
 		fields = append(fields, e.headers...)
 	}
 	c.errorValues(v, &p, &merged, given.header.Get("Retry-After"))
-	maps.Copy(w.Header(), given.header)
+	given.copyHeader(w)
 	setHeaders(w.Header(), fields, v)
 	body := given.body
 	if merged.body != nil {
@@ -263,6 +263,12 @@ func (a *recorder) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	a.body = append(a.body, b...)
 	return len(b), nil
+}
+
+// copyHeader copies the header of the hub's answer, but for the length of its body.
+func (a *recorder) copyHeader(w http.ResponseWriter) {
+	maps.Copy(w.Header(), a.header)
+	w.Header().Del("Content-Length")
 }
 
 // write returns what a template says; null if that is nothing.

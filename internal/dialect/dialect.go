@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"authhub/internal/reply"
 	"authhub/internal/route"
@@ -202,7 +203,7 @@ func (c *Call) take(op *operation, q *question) error {
 		if value == nil {
 			continue
 		}
-		if text, ok := value.(string); ok && !isText(text) {
+		if text, ok := value.(string); ok && !utf8.ValidString(text) {
 			return reply.Fail(http.StatusBadRequest, "malformed_body", "A value of the request is not valid UTF-8.")
 		}
 		if s.unit != 0 {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,7 @@ func (h *stubHub) guarded(w http.ResponseWriter, bearer string, serve func()) {
 
 func (h *stubHub) pair(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", "1") // of the hub's own body, as longer ones have it
 	w.WriteHeader(status)
 	io.WriteString(w, `{"access_token":"`+token("access")+`","refresh_token":"`+token("refresh")+
 		`","token_type":"Bearer","expires_in":900,"refresh_expires_in":604800,"user":`+record+"}\n")
@@ -83,6 +85,7 @@ func (h *stubHub) pair(w http.ResponseWriter, status int) {
 func (h *stubHub) problem(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("WWW-Authenticate", `Bearer realm="authhub"`)
+	w.Header().Set("Content-Length", "1")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": "Why."})
 }
@@ -214,6 +217,9 @@ func TestWireShapes(t *testing.T) {
 		}
 		if w.Code != row.status || call.Operation != row.operation {
 			t.Errorf("%s: %s: %d as %s, want %d as %s\n%s", row.dialect, row.on, w.Code, call.Operation, row.status, row.operation, w.Body)
+		}
+		if length := w.Header().Get("Content-Length"); length != "" && length != strconv.Itoa(w.Body.Len()) {
+			t.Errorf("%s: %s: Content-Length %s of %d bytes", row.dialect, row.on, length, w.Body.Len())
 		}
 		for _, part := range row.want {
 			if !strings.Contains(w.Body.String(), part) {

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"authhub/internal/reply"
 )
@@ -34,9 +33,6 @@ type Host struct {
 	MaxAccess, MaxRefresh time.Duration
 	NewID                 func() string
 }
-
-// isText reports whether s can stand in JSON as it is.
-func isText(s string) bool { return utf8.ValidString(s) }
 
 // Serve has the hub do what the call asks for, and answers w in the dialect. r is the client's request.
 func (c *Call) Serve(w http.ResponseWriter, r *http.Request, host Host) {
@@ -133,7 +129,7 @@ func (c *Call) answer(w http.ResponseWriter, given *recorder, host Host, v value
 		status = http.StatusOK
 	}
 	if given.status < 400 {
-		maps.Copy(w.Header(), given.header)
+		given.copyHeader(w)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	c.writeCookies(w.Header(), pair, host, v)

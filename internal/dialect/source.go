@@ -39,9 +39,6 @@ var units = map[string]float64{"minutes": 60, "seconds": 1, "milliseconds": 0.00
 // parseSources reads places with | between them and, of a time, " in UNIT" behind. What is wrong is reported as text.
 func parseSources(text string, isTime bool) (sources, string) {
 	var s sources
-	if isTime {
-		s.unit = 1
-	}
 	text, unit, given := strings.Cut(text, " in ")
 	if s.unit = units[unit]; given && (s.unit == 0 || !isTime) {
 		return s, `may say "in minutes", "in seconds" or "in milliseconds" for expires_in and refresh_expires_in, and nothing for others`

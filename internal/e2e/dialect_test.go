@@ -71,7 +71,9 @@ func TestADescriptionIsReadChangedAndPutBack(t *testing.T) {
 
 	h.put("/lab/dialect", object{"name": "x", "operations": []object{{"op": "login", "on": "POST /a"}, {"op": "me", "on": "GET"}}}).want(422, "invalid_field").wantField("operations[1].on")
 	h.put("/lab/dialect", object{"name": "nosuch"}).want(422, "invalid_field").wantField("name")
-	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).want(422)
+	h.put("/lab/dialect", `{"name":"x","templates":{"a":`+strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000)+`}}`, jsonType...).want(422)
+	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).want(400, "malformed_body")
+	h.put("/lab/dialect", strings.Repeat(" ", 70_000), jsonType...).want(413)
 	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"me","on":"GET /a","headers":{"X":"a\r\nb"}}]}`, jsonType...).want(422).wantField("operations[0].headers.X")
 	h.put("/lab/dialect", `{"name":"x","templates":{"a":["@a"]},"operations":[{"op":"me","on":"GET /a"}]}`, jsonType...).want(422).wantField("templates.a[0]")
 	h.post("/v2/token", form, formType...).want(200) // the one in force stays

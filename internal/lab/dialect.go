@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -29,8 +30,11 @@ func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var given map[string]json.RawMessage
+	if json.Unmarshal(body, &given) != nil || given == nil {
+		return unreadable("The body is not a JSON object.")
+	}
 	var name string
-	if json.Unmarshal(body, &given) == nil && len(given) == 1 && json.Unmarshal(given["name"], &name) == nil {
+	if len(given) == 1 && json.Unmarshal(given["name"], &name) == nil {
 		var ok bool
 		if body, ok = dialect.Builtin(name); !ok {
 			return reply.Invalid("name", "is no built-in dialect; there are "+strings.Join(dialect.Names(), ", ")+". Another one comes with its whole description")
@@ -62,7 +66,7 @@ func noteFaults(in *reply.Form, prefix string, err error) {
 	var faults dialect.Faults
 	errors.As(err, &faults) // Parse has no other errors
 	for _, f := range faults {
-		in.Fault(prefix+f.Path, f.Detail)
+		in.Fault(cmp.Or(prefix+f.Path, "description"), f.Detail)
 	}
 }
 
