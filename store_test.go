@@ -170,8 +170,8 @@ func (s outage) Rotate(context.Context, account.SessionRef, int, time.Time, acco
 	return account.Session{}, nil, s.err
 }
 
-// TestOutageOfTheStore: an engine that does not answer is a 503 that passes, never a wrong password, an ended session or a
-// failed login.
+// TestOutageOfTheStore: an engine that does not answer is a 503 that passes, never a wrong password, an ended session
+// or a failed login.
 func TestOutageOfTheStore(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)

@@ -29,7 +29,8 @@ const (
 	crashEndings = 2 // requests at once that end a session
 )
 
-// TestCrashes kills a hub at work as often as AUTHHUB_CRASH_KILLS says, by default 100 times in CI and 8 times elsewhere.
+// TestCrashes kills a hub at work as often as AUTHHUB_CRASH_KILLS says, by default 100 times in CI and 8 times
+// elsewhere.
 func TestCrashes(t *testing.T) {
 	kills := 8
 	if os.Getenv("CI") != "" {
@@ -208,7 +209,8 @@ func (c *crashes) check(h *hub) {
 	c.journals[first] = true
 }
 
-// checkFiles: all three are there and of one run, the latest acknowledged or the one under way, and nothing else is left.
+// checkFiles: all three are there and of one run, the latest acknowledged or the one under way, and nothing else is
+// left.
 func (c *crashes) checkFiles(h *hub) {
 	if c.latest == "" && c.candidate == "" {
 		return

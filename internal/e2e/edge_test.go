@@ -234,8 +234,8 @@ func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
 	}
 }
 
-// TestTheLogSaysWhyARequestWasRefused: its code, and the namespace, the user and the fault where there are some. What the
-// page and the lab ask is not worth a line. A foreign request meets no namespace.
+// TestTheLogSaysWhyARequestWasRefused: its code, and the namespace, the user and the fault where there are some. What
+// the page and the lab ask is not worth a line. A foreign request meets no namespace.
 func TestTheLogSaysWhyARequestWasRefused(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")

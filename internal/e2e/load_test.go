@@ -124,8 +124,8 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 	h.me(demo.access).want(200)
 }
 
-// TestNamespacesTakeTurnsAtLogins: while one namespace has hundreds of guesses waiting, a guess in another one waits for a few
-// of them, not for all.
+// TestNamespacesTakeTurnsAtLogins: while one namespace has hundreds of guesses waiting, a guess in another one waits
+// for a few of them, not for all.
 func TestNamespacesTakeTurnsAtLogins(t *testing.T) {
 	t.Parallel()
 	const flood = 200

@@ -41,7 +41,8 @@ func TestForeignPagesChangeNothing(t *testing.T) {
 	h.refresh(demo.refresh).want(200)
 }
 
-// TestOriginsAreNotReflected: only origins as browsers write them (RFC 6454 section 6.2), and only those of this machine.
+// TestOriginsAreNotReflected: only origins as browsers write them (RFC 6454 section 6.2), and only those of this
+// machine.
 func TestOriginsAreNotReflected(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
