@@ -135,6 +135,9 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	}
 
 	hub, closeHub, err := openHub(ctx, o, log)
+	if err != nil && ctx.Err() != nil {
+		return nil // told to stop while it waited for a store
+	}
 	if err != nil {
 		return err
 	}

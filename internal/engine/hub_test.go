@@ -123,7 +123,7 @@ func failStart(t testing.TB, env []string, args ...string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"-addr", "127.0.0.1:0", "-log", "off"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), path, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -173,10 +173,11 @@ func TestStartIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			status, said := failStart(t, row.env, append(strings.Fields(row.args), "-dir", t.TempDir())...)
-			if strings.Contains(row.args, "-ephemeral") {
-				status, said = failStart(t, row.env, strings.Fields(row.args)...)
+			args := strings.Fields(row.args)
+			if !strings.Contains(row.args, "-ephemeral") {
+				args = append(args, "-dir", t.TempDir())
 			}
+			status, said := failStart(t, row.env, args...)
 			if status != row.status || !strings.Contains(said, row.want) || strings.Contains(said, "\n") || strings.Contains(said, "wr0ng") {
 				t.Errorf("status %d: %s; want %d and %s", status, said, row.status, row.want)
 			}

@@ -43,7 +43,7 @@ const (
 // Open returns the store at c.Address, with the seeds in it. It waits for etcd for ten seconds. Its errors are each one
 // line for the operator.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	client, path, err := etcd.Dial(c.Address, c.Log)
+	client, path, err := etcd.Dial(c.Address, slog.New(slog.DiscardHandler)) // a start that fails says so in one line
 	if err != nil {
 		return nil, fmt.Errorf("-store: %w", err)
 	}
@@ -56,6 +56,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		s.Close()
 		return nil, fmt.Errorf("-store: %w", err)
 	}
+	client.LogTo(c.Log)
 	go s.look(looking)
 	return s, nil
 }
@@ -110,12 +111,11 @@ func (s *Store) checkSecret(kv *etcd.KeyValue) error {
 func (s *Store) look(ctx context.Context) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
-	for {
+	for ctx.Err() == nil {
+		s.etcd.Missing(ctx)
 		select {
 		case <-every.C:
-			s.etcd.Missing(ctx)
 		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -11,6 +11,15 @@ import (
 	"authhub/internal/etcd/wire"
 )
 
+// LogTo has the log hear of nodes that are missing, from now on and as if all had answered until now. No call may be under
+// way.
+func (c *Client) LogTo(log *slog.Logger) {
+	c.log = log
+	for _, n := range c.nodes {
+		n.down = nil
+	}
+}
+
 // Missing asks every node for its state and returns the addresses of those that do not answer, know no leader or have
 // raised an alarm, each with the reason. The log hears of each change.
 func (c *Client) Missing(ctx context.Context) map[string]error {
