@@ -335,6 +335,22 @@ func TestConversions(t *testing.T) {
 	}
 }
 
+// An operation without "in" takes its values from where the hub's own API has them.
+func TestTheSmallestDescription(t *testing.T) {
+	t.Parallel()
+	d := parse(t, `{"name":"x","operations":[{"op":"login","on":"POST /in"},{"op":"refresh","on":"POST /re"}]}`)
+	h := new(stubHub)
+	w, _ := ask(t, d, h, request("POST /in", `{"username":"demo","password":"demo-password","expires_in":5,"remember":true}`))
+	if want := `{"expires_in":5,"password":"demo-password","username":"demo"}`; h.body != want || w.Code != 200 {
+		t.Errorf("%d, asked the hub for %s, want %s", w.Code, h.body, want)
+	}
+	for _, r := range []*http.Request{request("POST /re", "refresh_token="+token("refresh")), request("POST /re", "", "Authorization: Bearer "+token("refresh"))} {
+		if w, _ := ask(t, d, h, r); w.Code != 200 || !strings.Contains(w.Body.String(), `"refresh_expires_in":604800,`) {
+			t.Errorf("%d %s, want the hub's own session", w.Code, w.Body)
+		}
+	}
+}
+
 func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
 	t.Parallel()
 	op := func(members string) string {

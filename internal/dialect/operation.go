@@ -42,14 +42,15 @@ type verb struct {
 	lab     string   // the operation's name in faults and the record
 	in      []string // the values that it takes
 	purpose string
-	token   string // as in the index: none, access, refresh, access or refresh
-	from    map[string]string
+	token   string            // as in the index: none, access, refresh, access or refresh
+	from    map[string]string // where the hub's own API has them
 }
 
 const ownPath = "/api/authentication/"
 
 var (
-	fromBody   = map[string]string{"username": "body.username", "email": "body.email", "name": "body.name", "password": "body.password"}
+	fromBody = map[string]string{"username": "body.username", "email": "body.email", "name": "body.name", "password": "body.password",
+		"expires_in": "body.expires_in", "refresh_expires_in": "body.refresh_expires_in", "refresh_token": "body.refresh_token|authorization.Bearer"}
 	fromHeader = map[string]string{"token": "authorization.Bearer"}
 )
 
@@ -60,7 +61,7 @@ var verbs = map[string]verb{
 	"login": {"POST " + ownPath + "login", "login", []string{"username", "email", "password", "expires_in", "refresh_expires_in"},
 		"log in", "none", fromBody},
 	"me":            {"GET " + ownPath + "me", "me", []string{"token"}, "the current user", "access", fromHeader},
-	"refresh":       {"POST " + ownPath + "refresh", "refresh", []string{"refresh_token"}, "exchange the refresh token for a new pair", "refresh", map[string]string{"refresh_token": "body.refresh_token"}},
+	"refresh":       {"POST " + ownPath + "refresh", "refresh", []string{"refresh_token"}, "exchange the refresh token for a new pair", "refresh", fromBody},
 	"logout":        {"POST " + ownPath + "logout", "logout", []string{"token"}, "end the session", "access or refresh", fromHeader},
 	"logout_all":    {"POST " + ownPath + "logout?all=true", "logout", []string{"token"}, "end all sessions of the user", "access or refresh", fromHeader},
 	"logout_others": {"POST " + ownPath + "logout?others=true", "logout", []string{"token"}, "end the user's other sessions", "access or refresh", fromHeader},
@@ -70,6 +71,7 @@ var verbs = map[string]verb{
 	"document":      {"", "other", nil, "a fixed document", "none", nil},
 }
 
+// parseOperation reads an operation; nil if what it means can't be told.
 func parseOperation(n node, t *templates) *operation {
 	o := n.object([]string{"op", "on", "when", "in", "status", "headers", "out", "inactive"})
 	if o == nil {
