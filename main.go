@@ -145,22 +145,18 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	if o.ReadyFile != "" {
 		os.Remove(o.ReadyFile) // what an earlier hub wrote is not true any more
 	}
-	var front http.Handler = hub
-	queue := hub.runs
-	credentials := func(*http.Request) bool { return o.Dialect != nil && o.Dialect.UsesCookies() }
+	f := o.frontOf(ctx, hub)
+	defer f.close()
 	if o.Lab {
 		listener = lab.Listen(listener)
-		l := openLab(ctx, hub)
-		defer l.Close()
-		front, queue, credentials = l, l.Runs(), l.UsesCookies
 	}
 	if o.Run {
-		if err := hub.runOnce(ctx, queue); err != nil || ctx.Err() != nil {
+		if err := hub.runOnce(ctx, f.queue); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
 
-	server := o.newServer(front, credentials, bound, to)
+	server := o.newServer(f, bound, to)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	if o.ExitWithStdin {
@@ -182,14 +178,32 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	return nil
 }
 
-// newServer returns the server of front, behind its edge. Pages of the base URL itself may use the hub whatever Host
-// a proxy between makes of it.
-func (o *program) newServer(front http.Handler, credentials func(*http.Request) bool, bound *net.TCPAddr, to logs.Logs) *http.Server {
+// front is what stands behind the edge: the hub, or the lab in front of it.
+type front struct {
+	http.Handler
+	queue       *runs.Queue // of the root hub
+	credentials func(*http.Request) bool
+	close       func()
+}
+
+// frontOf returns the front of the hub that o asks for.
+func (o *program) frontOf(ctx context.Context, hub *Hub) front {
+	if o.Lab {
+		l := openLab(ctx, hub)
+		return front{l, l.Runs(), l.UsesCookies, l.Close}
+	}
+	cookies := func(*http.Request) bool { return o.Dialect != nil && o.Dialect.UsesCookies() }
+	return front{hub, hub.runs, cookies, func() {}}
+}
+
+// newServer returns the server of f, behind its edge. A proxy may change Host, so the origin of the base URL is allowed
+// by name.
+func (o *program) newServer(f front, bound *net.TCPAddr, to logs.Logs) *http.Server {
 	base, _ := url.Parse(o.BaseURL)
 	origins := append(o.CORS, base.Scheme+"://"+base.Host)
 	return &http.Server{
-		Handler: edge.New(edge.Config{Next: front, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins,
-			Credentials: credentials, Log: to.Requests, Panics: to.Alarms}),
+		Handler: edge.New(edge.Config{Next: f, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins,
+			Credentials: f.credentials, Log: to.Requests, Panics: to.Alarms}),
 		ReadHeaderTimeout: o.timeouts.header,
 		ReadTimeout:       o.timeouts.read,
 		WriteTimeout:      o.timeouts.write,

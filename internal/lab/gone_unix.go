@@ -2,7 +2,9 @@
 
 package lab
 
-import "syscall"
+import (
+	"syscall"
+)
 
 // gone reports whether the client has closed the connection. It looks at what has come in without reading it.
 func (c *connection) gone() bool {

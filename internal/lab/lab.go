@@ -89,7 +89,7 @@ type Lab struct {
 type bench struct {
 	lab  *Lab
 	ctx  context.Context
-	gone context.CancelCauseFunc // lets go whoever is held or delayed here; the cause is what an expect is answered with
+	gone context.CancelCauseFunc // lets go the requests that are held or delayed here; the cause is what an expect is answered with
 
 	hub      atomic.Pointer[Parts] // replaced by reset; a request keeps the one it began with
 	clock    *labClock
@@ -221,75 +221,6 @@ func (l *Lab) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// redirectToPage sends whoever left out the slash to the page, whose addresses are relative, as this one is: it holds
-// behind whatever prefix (RFC 9110 section 10.2.2).
-func redirectToPage(w http.ResponseWriter, r *http.Request, name string) error {
-	w.Header().Set("Location", (&url.URL{Path: name + "/", RawQuery: r.URL.RawQuery}).String())
-	w.WriteHeader(http.StatusPermanentRedirect)
-	return nil
-}
-
-// split returns the namespace of r, by the host or by the path, and the request as the namespace's hub is to see it.
-// Errors: as splitNamespace.
-func (l *Lab) split(r *http.Request) (string, *http.Request, error) {
-	if name := NamespaceOfHost(r.Host); name != "" && name != l.baseName && isNamespace(name) {
-		return name, r, nil
-	}
-	return splitNamespace(r)
-}
-
-// NamespaceOfHost returns NAME of NAME.localhost:PORT; "" for any other host (RFC 6761 section 6.3).
-func NamespaceOfHost(host string) string {
-	name, _, _ := strings.Cut(host, ":")
-	name, ok := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".localhost")
-	if !ok || strings.Contains(name, ".") {
-		return ""
-	}
-	return name
-}
-
-// splitNamespace returns the namespace of r, "" for none, and the request as the namespace's hub is to see it: of
-// /ns/a/api the path /api, of /ns/a none at all. Errors: a 404 for what can't be a name.
-func splitNamespace(r *http.Request) (string, *http.Request, error) {
-	rest, ok := strings.CutPrefix(r.URL.Path, "/ns/")
-	if !ok {
-		return splitWellKnown(r)
-	}
-	name, _, _ := strings.Cut(rest, "/")
-	raw, same := strings.CutPrefix(r.URL.RawPath, "/ns/"+name)
-	if !isNamespace(name) || r.URL.RawPath != "" && !same {
-		return "", nil, reply.Fail(http.StatusNotFound, "not_found", "A namespace is /ns/NAME with 1 to 64 of A-Z a-z 0-9 _ and - as its name.")
-	}
-	inner, u := new(http.Request), *r.URL
-	*inner = *r
-	u.Path, u.RawPath = rest[len(name):], raw
-	inner.URL = &u
-	return name, inner, nil
-}
-
-// splitWellKnown returns the namespace of r if its path is a well-known one, which takes the namespace behind (RFC 8414
-// section 3.1): of /.well-known/x/ns/a it is a, and the path /.well-known/x.
-func splitWellKnown(r *http.Request) (string, *http.Request, error) {
-	path, name, ok := strings.Cut(r.URL.Path, "/ns/")
-	if !ok || !strings.HasPrefix(path, "/.well-known/") || !isNamespace(name) {
-		return "", r, nil
-	}
-	inner, u := new(http.Request), *r.URL
-	*inner = *r
-	u.Path, u.RawPath = path, ""
-	inner.URL = &u
-	return name, inner, nil
-}
-
-// isNamespace reports whether name is 1 to 64 of A-Za-z0-9_-
-func isNamespace(name string) bool {
-	other := func(c rune) bool {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		return !letter && !('0' <= c && c <= '9') && c != '_' && c != '-'
-	}
-	return 1 <= len(name) && len(name) <= maxNamespaceName && !strings.ContainsFunc(name, other)
-}
-
 // checkKey reports with a 401 that a lab request does not carry the key of the lab, where there is one.
 func (l *Lab) checkKey(r *http.Request) error {
 	if l.Key == "" {
@@ -301,62 +232,6 @@ func (l *Lab) checkKey(r *http.Request) error {
 		return nil
 	}
 	return reply.Fail(http.StatusUnauthorized, "lab_key_required", "The lab of this hub wants its key (AUTHHUB_LAB_KEY) as Authorization: Bearer KEY.")
-}
-
-// bench returns the bench of a namespace, which is made where there is none yet, or the root's for "".
-// Errors: a 507 when there are too many, runs.ErrBusy once the lab is closed.
-func (l *Lab) bench(name string) (*bench, error) {
-	if name == "" {
-		return l.root, nil
-	}
-	l.mu.RLock()
-	b := l.spaces[name]
-	l.mu.RUnlock()
-	if b != nil {
-		return b, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.spaces == nil:
-		return nil, runs.ErrBusy
-	case l.spaces[name] != nil:
-		return l.spaces[name], nil
-	case len(l.spaces) >= maxNamespaces:
-		return nil, reply.Fail(http.StatusInsufficientStorage, "namespace_limit",
-			"There are as many namespaces as the hub holds. DELETE /ns/NAME ends one that is done with.")
-	}
-	b, err := l.newNamespace(name)
-	if err == nil {
-		l.spaces[name] = b
-	}
-	return b, err
-}
-
-func (l *Lab) countNamespaces() int {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return len(l.spaces)
-}
-
-func (l *Lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name string) error {
-	if r.Method != http.MethodDelete {
-		return route.MethodNotAllowed("DELETE, GET, HEAD")
-	}
-	if err := strict.RefuseQuery(r); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	b := l.spaces[name]
-	delete(l.spaces, name)
-	l.mu.Unlock()
-	if b == nil {
-		return reply.Fail(http.StatusNotFound, "not_found", "There is no namespace of this name. One exists from the first request to it.")
-	}
-	b.gone(reply.Fail(http.StatusNotFound, "not_found", "The namespace has been deleted."))
-	b.close()
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // labTable is all that the lab does to a bench.

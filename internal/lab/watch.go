@@ -1,4 +1,4 @@
-// The way of a hub operation through the lab: seen, perhaps disturbed, served, noted.
+// Middleware that records each request to a hub and injects faults.
 
 package lab
 
@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"hash/maphash"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -24,11 +22,11 @@ import (
 	"authhub/internal/reply"
 )
 
-// operationNames are what faults and filters may name. Whatever else a client sends is "other".
+// operationNames are what faults and filters may name. Any other request is "other".
 var operationNames = []string{"register", "login", "me", "refresh", "logout", "introspect", "listing", "file", "run", "other"}
 
-// nameOf returns the name of the operation at the path of r, whatever the method: a login sent with GET is still meant
-// as a login. It is "" for what the lab passes by: health, and what a browser asks for to show the page.
+// nameOf returns the name of the operation at the path of r, for any method: a login sent with GET is still meant as a
+// login. It is "" for what the lab passes by: health, and what a browser asks for to show the page.
 func (l *Lab) nameOf(r *http.Request) string {
 	if name := l.Names[r.URL.Path]; slices.Contains(operationNames, name) {
 		return name
@@ -44,7 +42,7 @@ func (l *Lab) nameOf(r *http.Request) string {
 // passedBy are paths that the lab passes by. The last two are what browsers ask for when somebody opens a page or /lab.
 var passedBy = []string{"/healthz", "/openapi.json", "/favicon.ico", "/.well-known/appspecific/com.chrome.devtools.json"}
 
-// serveHub serves a hub operation, with whatever fault meets it, and notes it.
+// serveHub serves an operation of the hub, with the fault that meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	call := b.read(w, r)
 	operation := b.lab.nameOf(r)
@@ -56,26 +54,11 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
-	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
-	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
-		InAddress: tokenInAddress(r), Everywhere: everywhere, Elsewhere: elsewhere}}
-	if call != nil {
-		seen.Path = strings.Clone(call.Path)
-	} else if operation == "other" {
-		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
-	}
+	body := b.digestBody(r)
+	seen, token := b.look(w, r, operation, call)
 	client, onConnection := r.Context().Value(connectionKey{}).(*connection)
 	if onConnection {
 		seen.Conn, seen.Opened, seen.Sent = client.id, client.opened, client.heardAt()
-	}
-	body := b.digestBody(r)
-	token := b.presentedToken(w, r, operation)
-	if call != nil {
-		token, seen.Everywhere, seen.Elsewhere = call.Token, call.Everywhere(), call.Elsewhere()
-	}
-	if token != "" {
-		seen.Presented = maphash.String(b.lab.identity, token)
 	}
 	hub, served, f, leave := b.arrive(r, seen, token, call)
 	defer leave()
@@ -216,149 +199,7 @@ var stateOfCode = map[string]string{
 	"token_malformed": "malformed", "token_expired": "expired", "token_revoked": "revoked", "token_reused": "spent", "token_wrong_type": "wrong_type",
 }
 
-// digestBody returns a digest of the body, of as much as has been read of it. What changes something says part of it in
-// the query. The bodies of authentication are read for it, and put back.
-func (b *bench) digestBody(r *http.Request) *maphash.Hash {
-	var h maphash.Hash
-	h.SetSeed(b.lab.identity)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.WriteString(r.URL.RawQuery)
-	}
-	maphash.WriteComparable(&h, r.ContentLength)
-	if read, ok := r.Body.(*replayed); ok { // by the dialect
-		h.Write(read.read)
-		return &h
-	}
-	switch {
-	case r.Body == nil:
-	case strings.HasPrefix(r.URL.Path, "/api/authentication/"):
-		body, err := io.ReadAll(io.LimitReader(r.Body, reply.MaxBody+1))
-		h.Write(body)
-		rest := io.Reader(r.Body)
-		if err != nil {
-			rest = &broken{err}
-		}
-		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), rest), body, r.Body}
-	case r.Body != http.NoBody:
-		r.Body = &replayed{io.TeeReader(r.Body, &h), nil, r.Body}
-	}
-	return &h
-}
-
-// replayed is a body whose beginning has been read and is read again.
-type replayed struct {
-	io.Reader
-	read []byte
-	io.Closer
-}
-
-// broken is the rest of a body that could not be read to its end.
-type broken struct{ err error }
-
 func (b *broken) Read([]byte) (int, error) { return 0, b.err }
-
-// presentedToken returns the token that r presents to this operation, "" for none.
-func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
-	switch operation {
-	case "login", "register": // ask for none; clients send what they have
-		return ""
-	case "refresh":
-		body, ok := r.Body.(*replayed)
-		if !ok || len(body.read) > reply.MaxBody {
-			return ""
-		}
-		copied := *r
-		copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body.read)), int64(len(body.read))
-		token, _ := b.lab.RefreshToken(w, &copied)
-		return token
-	}
-	token, _ := reply.Bearer(r)
-	return token
-}
-
-// inspect writes to seen whose token this is and in which state it would be found now.
-func (h *Parts) inspect(seen *record.Request, token string) {
-	if token == "" {
-		return
-	}
-	c, err := h.Signer.Open(token)
-	if err != nil {
-		return
-	}
-	s, u := h.Store.Look(c.Session, c.Subject)
-	if u != nil {
-		seen.User = u.Username
-	}
-	now := h.Now()
-	seen.Session, seen.Origin = strings.Clone(c.Session), originOf(c.Session) // the record must not keep the whole token
-	seen.Token = &judge.Token{Refresh: c.Kind == jwt.Refresh, Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt),
-		State: stateOf(&c, &s, seen.Operation, now)}
-	seen.Current = judge.Current{
-		Pair:        judge.Pair{Generation: s.Generation, Issued: time.UnixMilli(s.Issued), Lifetime: time.Duration(s.AccessTTL) * time.Millisecond},
-		Expired:     s.AccessFrom > s.Generation,
-		RefreshOver: now.UnixMilli() >= s.Issued+s.RefreshTTL || s.RefreshFrom > s.Generation,
-	}
-}
-
-// originOf tells sessions of ordered tokens by their ids.
-func originOf(session string) judge.Origin {
-	switch {
-	case strings.HasPrefix(session, defectPrefix):
-		return judge.FromDefect
-	case strings.HasPrefix(session, orderedPrefix):
-		return judge.FromOrder
-	}
-	return judge.FromLogin
-}
-
-// stateOf returns the state of a token in the order in which a hub would find fault with it.
-func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time) string {
-	want := jwt.Access
-	if operation == "refresh" {
-		want = jwt.Refresh
-	}
-	err := c.Check(want, now)
-	if operation == "logout" || operation == "introspect" { // which take either kind
-		err = c.Check(c.Kind, now)
-	}
-	from := map[jwt.Kind]int{jwt.Access: s.AccessFrom, jwt.Refresh: s.RefreshFrom}[c.Kind]
-	switch {
-	case errors.Is(err, jwt.ErrWrongType):
-		return "wrong_type"
-	case errors.Is(err, jwt.ErrNotYet):
-		return "not_yet_valid"
-	case err != nil:
-		return "expired"
-	case s.ID == "" || c.Generation > s.Generation:
-		return "revoked"
-	case c.Generation < from:
-		return "expired"
-	case c.Kind == jwt.Refresh && s.Spent(c.Generation):
-		return "spent"
-	}
-	return "valid"
-}
-
-// tokenInAddress reports whether the address carries a token: RFC 6750 section 2.3 names access_token, and a JWS
-// is told by its looks.
-func tokenInAddress(r *http.Request) bool {
-	for name, values := range r.URL.Query() {
-		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
-		case "token", "accesstoken", "refreshtoken", "bearertoken", "jwt":
-			return true
-		}
-		if slices.ContainsFunc(values, looksLikeToken) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(strings.Split(r.URL.Path, "/"), looksLikeToken)
-}
-
-// looksLikeToken reports whether s has the form of a compact JWS: a header that is a JSON object, and two more parts.
-func looksLikeToken(s string) bool {
-	s = strings.TrimPrefix(s, "Bearer ")
-	return strings.HasPrefix(s, "eyJ") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, " /")
-}
 
 // answer is what the record wants to know of an answer.
 type response struct {

@@ -1,0 +1,184 @@
+// What the record sees of a request and of its token.
+
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"authhub/internal/account"
+	"authhub/internal/dialect"
+	"authhub/internal/jwt"
+	"authhub/internal/lab/judge"
+	"authhub/internal/lab/record"
+	"authhub/internal/reply"
+)
+
+// look returns what the record says of a request before it is served, and the token that it presents ("" for none). call
+// is what it means in a dialect, or nil. digestBody has read the body.
+func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, call *dialect.Call) (*record.Request, string) {
+	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
+	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
+	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
+		InAddress: tokenInAddress(r), Everywhere: everywhere, Elsewhere: elsewhere}}
+	token := b.presentedToken(w, r, operation)
+	if call != nil {
+		seen.Path, token = strings.Clone(call.Path), call.Token
+		seen.Everywhere, seen.Elsewhere = call.Everywhere(), call.Elsewhere()
+	} else if operation == "other" {
+		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
+	}
+	if token != "" {
+		seen.Presented = maphash.String(b.lab.identity, token)
+	}
+	return seen, token
+}
+
+// digestBody returns a digest of the body, of as much as has been read of it. What changes something says part of it in
+// the query. The bodies of authentication are read for it, and put back.
+func (b *bench) digestBody(r *http.Request) *maphash.Hash {
+	var h maphash.Hash
+	h.SetSeed(b.lab.identity)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.WriteString(r.URL.RawQuery)
+	}
+	maphash.WriteComparable(&h, r.ContentLength)
+	if read, ok := r.Body.(*replayed); ok { // by the dialect
+		h.Write(read.read)
+		return &h
+	}
+	switch {
+	case r.Body == nil:
+	case strings.HasPrefix(r.URL.Path, "/api/authentication/"):
+		body, err := io.ReadAll(io.LimitReader(r.Body, reply.MaxBody+1))
+		h.Write(body)
+		rest := io.Reader(r.Body)
+		if err != nil {
+			rest = &broken{err}
+		}
+		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), rest), body, r.Body}
+	case r.Body != http.NoBody:
+		r.Body = &replayed{io.TeeReader(r.Body, &h), nil, r.Body}
+	}
+	return &h
+}
+
+// replayed is a body whose beginning has been read and is read again.
+type replayed struct {
+	io.Reader
+	read []byte
+	io.Closer
+}
+
+// broken is the rest of a body that could not be read to its end.
+type broken struct{ err error }
+
+// presentedToken returns the token that r presents to this operation, "" for none.
+func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
+	switch operation {
+	case "login", "register": // ask for none; clients send what they have
+		return ""
+	case "refresh":
+		body, ok := r.Body.(*replayed)
+		if !ok || len(body.read) > reply.MaxBody {
+			return ""
+		}
+		copied := *r
+		copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body.read)), int64(len(body.read))
+		token, _ := b.lab.RefreshToken(w, &copied)
+		return token
+	}
+	token, _ := reply.Bearer(r)
+	return token
+}
+
+// inspect writes to seen whose token this is and in which state it would be found now.
+func (h *Parts) inspect(seen *record.Request, token string) {
+	if token == "" {
+		return
+	}
+	c, err := h.Signer.Open(token)
+	if err != nil {
+		return
+	}
+	s, u := h.Store.Look(c.Session, c.Subject)
+	if u != nil {
+		seen.User = u.Username
+	}
+	now := h.Now()
+	seen.Session, seen.Origin = strings.Clone(c.Session), originOf(c.Session) // the record must not keep the whole token
+	seen.Token = &judge.Token{Refresh: c.Kind == jwt.Refresh, Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt),
+		State: stateOf(&c, &s, seen.Operation, now)}
+	seen.Current = judge.Current{
+		Pair:        judge.Pair{Generation: s.Generation, Issued: time.UnixMilli(s.Issued), Lifetime: time.Duration(s.AccessTTL) * time.Millisecond},
+		Expired:     s.AccessFrom > s.Generation,
+		RefreshOver: now.UnixMilli() >= s.Issued+s.RefreshTTL || s.RefreshFrom > s.Generation,
+	}
+}
+
+// originOf tells sessions of ordered tokens by their ids.
+func originOf(session string) judge.Origin {
+	switch {
+	case strings.HasPrefix(session, defectPrefix):
+		return judge.FromDefect
+	case strings.HasPrefix(session, orderedPrefix):
+		return judge.FromOrder
+	}
+	return judge.FromLogin
+}
+
+// stateOf returns the state of a token in the order in which a hub would find fault with it.
+func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time) string {
+	want := jwt.Access
+	if operation == "refresh" {
+		want = jwt.Refresh
+	}
+	err := c.Check(want, now)
+	if operation == "logout" || operation == "introspect" { // which take either kind
+		err = c.Check(c.Kind, now)
+	}
+	from := map[jwt.Kind]int{jwt.Access: s.AccessFrom, jwt.Refresh: s.RefreshFrom}[c.Kind]
+	switch {
+	case errors.Is(err, jwt.ErrWrongType):
+		return "wrong_type"
+	case errors.Is(err, jwt.ErrNotYet):
+		return "not_yet_valid"
+	case err != nil:
+		return "expired"
+	case s.ID == "" || c.Generation > s.Generation:
+		return "revoked"
+	case c.Generation < from:
+		return "expired"
+	case c.Kind == jwt.Refresh && s.Spent(c.Generation):
+		return "spent"
+	}
+	return "valid"
+}
+
+// tokenInAddress reports whether the address carries a token: RFC 6750 section 2.3 names access_token, and a JWS
+// is told by its looks.
+func tokenInAddress(r *http.Request) bool {
+	for name, values := range r.URL.Query() {
+		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
+		case "token", "accesstoken", "refreshtoken", "bearertoken", "jwt":
+			return true
+		}
+		if slices.ContainsFunc(values, looksLikeToken) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(strings.Split(r.URL.Path, "/"), looksLikeToken)
+}
+
+// looksLikeToken reports whether s has the form of a compact JWS: a header that is a JSON object, and two more parts.
+func looksLikeToken(s string) bool {
+	s = strings.TrimPrefix(s, "Bearer ")
+	return strings.HasPrefix(s, "eyJ") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, " /")
+}
