@@ -1,4 +1,5 @@
-// Sound clients in worlds of chance: whatever the hub, its clock and its faults do to them, there is nothing to find.
+// Sound and naive clients in worlds of chance: whatever the hub, its clock and its faults do to sound ones, there is nothing
+// to find; and whatever naive ones do when their callers race, it is the race that is found, once, with all its refreshes.
 
 package e2e
 
@@ -17,6 +18,25 @@ import (
 
 func TestSoundClientsAreFoundCleanInAnyWorld(t *testing.T) {
 	t.Parallel()
+	inWorlds(t, func(s *soundWorld) []string {
+		s.play()
+		return nil
+	})
+}
+
+func TestNaiveClientsAreFoundRacingInAnyWorld(t *testing.T) {
+	t.Parallel()
+	inWorlds(t, func(s *soundWorld) []string {
+		s.openTabs(1)
+		s.signIn("")
+		n := 2 + s.rand.IntN(7)
+		s.race(n)
+		return []string{fmt.Sprintf("two_refreshes[refresh*%d]", n)}
+	})
+}
+
+// inWorlds plays a story in worlds of chance. The story returns what there is to find.
+func inWorlds(t *testing.T, story func(*soundWorld) []string) {
 	worlds := 24
 	if testing.Short() {
 		worlds = 6
@@ -33,9 +53,9 @@ func TestSoundClientsAreFoundCleanInAnyWorld(t *testing.T) {
 			defer func() { <-room }()
 			s := &soundWorld{world: &world{hub: newHub(t)}, rand: rand.New(rand.NewPCG(first, uint64(i)))}
 			s.faulty = true
-			s.play()
-			if findings, _ := s.verdict(); len(findings) > 0 {
-				t.Errorf("world %d of seed %d: %v\n%s\n%s", i, first, findings, strings.Join(s.story, "\n"), spellRequests(s.world))
+			want := story(s)
+			if findings, _ := s.verdict(); fmt.Sprint(findings) != fmt.Sprint(want) {
+				t.Errorf("world %d of seed %d: %v, want %v\n%s\n%s", i, first, findings, want, strings.Join(s.story, "\n"), spellRequests(s.world))
 			}
 		})
 	}
@@ -59,13 +79,7 @@ func (s *soundWorld) play() {
 			s.policy(s.pick(object{"reuse": "grace", "grace": "10s"}, object{"reuse": "allow"}, object{"rotation": false}))
 		})
 	}
-	for range 1 + s.rand.IntN(3) {
-		t := s.newTab(&s.tokens)
-		transport := t.client.Transport.(*http.Transport)
-		transport.DisableKeepAlives = s.chance(4)
-		transport.MaxConnsPerHost = s.rand.IntN(3) * 2
-		s.tabs = append(s.tabs, t)
-	}
+	s.openTabs(1 + s.rand.IntN(3))
 	s.signIn("")
 	for range 3 + s.rand.IntN(6) {
 		s.event()
@@ -74,6 +88,50 @@ func (s *soundWorld) play() {
 	if s.chance(2) {
 		s.tabs[0].logout()
 	}
+}
+
+func (s *soundWorld) openTabs(n int) {
+	for range n {
+		t := s.newTab(&s.tokens)
+		transport := t.client.Transport.(*http.Transport)
+		transport.DisableKeepAlives = s.chance(4)
+		transport.MaxConnsPerHost = s.rand.IntN(3) * 2
+		s.tabs = append(s.tabs, t)
+	}
+}
+
+// race has so many callers meet the end of the access token, each of which refreshes for itself. What the losers do then
+// is up to them.
+func (s *soundWorld) race(n int) {
+	t := s.tabs[0]
+	access, refresh := s.tokens.get()
+	s.does("race", s.drain)
+	for range s.rand.IntN(3) {
+		order := object{"operation": []string{"me", "refresh"}[s.rand.IntN(2)], "delay": fmt.Sprint(s.rand.IntN(200), "ms"), "skip": s.rand.IntN(4), "times": 1 + s.rand.IntN(3)}
+		s.does(fmt.Sprint(order), func() { s.fault(order) })
+	}
+	after := s.rand.IntN(5)
+	s.story = append(s.story, fmt.Sprint("losers ", after))
+	callers(n, func(int) {
+		if t.meWith(access) != 401 {
+			return
+		}
+		if t.refreshWith(refresh) == 200 {
+			t.me()
+			return
+		}
+		switch after {
+		case 1:
+			t.meWith(access)
+		case 2:
+			t.me()
+		case 3:
+			t.logout()
+		case 4:
+			t.login("demo")
+			t.me()
+		}
+	})
 }
 
 func (s *soundWorld) chance(of int) bool { return s.rand.IntN(of) == 0 }

@@ -127,14 +127,17 @@ func (c *trial) links(before, e *Exchange) bool {
 
 // isCrowd reports whether a row is what many callers had asked for when the access token ended. A browser sends their
 // requests over six connections, one behind the other, and the last ones with the old token long after the refresh. Either the
-// client got a new token within the time to react, and sent more than half of the requests again; or it tried to refresh in
-// vain, and some of the requests certainly came side by side.
+// client got a new token within the time to react, and sent more than half of the requests again; or it sent refreshes for
+// more than half of them; or it tried to refresh in vain, and some of the requests certainly came side by side.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	if i < 0 || !row[i].isAccess() {
 		return false
 	}
 	first, last := row[i], row[len(row)-1]
+	if c.refreshesAround(first, last)*2 > len(row) {
+		return true
+	}
 	got := c.nextTokens(first)
 	if got == nil {
 		return c.triedInVain(first) && !inSequence(row)
@@ -147,6 +150,17 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		}
 	}
 	return again*2 > len(row)
+}
+
+// refreshesAround counts the refreshes that may be a reaction to the answers from first to last.
+func (c *trial) refreshesAround(first, last *Exchange) int {
+	n := 0
+	for _, r := range c.sessions[first.Session].refreshes {
+		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(first.Arrival) <= late) {
+			n++
+		}
+	}
+	return n
 }
 
 // triedInVain reports whether a refresh that failed was the client's reaction to the answer to e, or just before it.
