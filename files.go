@@ -16,7 +16,8 @@ import (
 	"authhub/internal/results"
 )
 
-// published returns the folder with the files that clients get: this hub's own, or the set that all hubs of a store share.
+// published returns the folder with the files that clients get: this hub's own, or the set that all hubs of a store
+// share.
 func (h *Hub) published(ctx context.Context) (*results.Folder, error) {
 	if h.shared == nil {
 		return h.output, nil
@@ -75,8 +76,8 @@ func serveFile(file results.File) hubHandler {
 	}
 }
 
-// stillTrue returns the ETag that is the only condition of r, if the file still has it; otherwise nil. This is the request
-// of every client that asks again, and http.ServeContent needs twice the CPU time for its answer.
+// stillTrue returns the ETag that is the only condition of r, if the file still has it; otherwise nil. This is the
+// request of every client that asks again, and http.ServeContent needs twice the CPU time for its answer.
 func stillTrue(r *http.Request, c *results.Content) []string {
 	tags := r.Header["If-None-Match"]
 	if len(tags) != 1 || r.Header["If-Match"] != nil || r.Header["If-Unmodified-Since"] != nil {
@@ -93,8 +94,8 @@ func stillTrue(r *http.Request, c *results.Content) []string {
 	return nil
 }
 
-// servePlain answers with the file as it is. The answer to a plain GET from memory is a single Write, which takes a third
-// of the CPU time of http.ServeContent. ServeContent answers ranges, conditions and HEAD.
+// servePlain answers with the file as it is. The answer to a plain GET from memory is a single Write, which takes a
+// third of the CPU time of http.ServeContent. ServeContent answers ranges, conditions and HEAD.
 func servePlain(w *patientWriter, r *http.Request, c *results.Content, open disk.ReadFile) {
 	if open != nil {
 		defer open.Close()

@@ -25,8 +25,8 @@ const (
 	hysteresis = 100    // thousandths: how far back inside ends an excursion
 )
 
-// MaxAlerts is how many alerts a run takes. It bounds the memory of a run and the size of alertesph.json (about 300 bytes
-// an alert, so 150 MB): every reading can open one alert and close another.
+// MaxAlerts is how many alerts a run takes. It bounds the memory of a run and the size of alertesph.json (about 300
+// bytes an alert, so 150 MB): every reading can open one alert and close another.
 const MaxAlerts = 500_000
 
 // computation is a run of phase 2 under way: the results, and what is needed only until they are complete.
@@ -136,8 +136,8 @@ func (c *computation) newStation(name string, at int64) *station {
 	return st
 }
 
-// add adds an accepted reading, which is later than all others of its station, above 0 and below 14. Sums of whole numbers
-// are of the bucket until it is closed.
+// add adds an accepted reading, which is later than all others of its station, above 0 and below 14. Sums of whole
+// numbers are of the bucket until it is closed.
 func (c *computation) add(st *station, at int64, ph int) {
 	c.elapse(st, at)
 	b := &st.bucket

@@ -1,5 +1,5 @@
-// Parsing on all cores: the input is cut into blocks at line ends, the blocks are parsed side by side, and their rows are
-// handed on in the order of the input. So what is computed from the rows does not depend on the number of cores.
+// Parsing on all cores: the input is cut into blocks at line ends, the blocks are parsed side by side, and their rows
+// are handed on in the order of the input. So what is computed from the rows does not depend on the number of cores.
 //
 // A quote may hold a line end, and a line may be longer than a block. From the first block with either on, the input is
 // read by one recordReader.
@@ -119,8 +119,8 @@ func (c *clock) parseLine(data []byte, r *row) int {
 	return len(line)
 }
 
-// parseUsual is parseLine for a line in the form that most loggers write: a UTC time without a fraction, a station, and a
-// pH of one digit, a point and up to three digits. It looks at each byte once. For any other line it returns 0.
+// parseUsual is parseLine for a line in the form that most loggers write: a UTC time without a fraction, a station, and
+// a pH of one digit, a point and up to three digits. It looks at each byte once. For any other line it returns 0.
 func (c *clock) parseUsual(data []byte, r *row) int {
 	const name = utcSize + 1 // where it begins
 	if len(data) < name || data[utcSize-1] != 'Z' || data[utcSize] != ',' {

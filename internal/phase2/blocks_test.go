@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestSameBytesOnAnyNumberOfCores: of readings as they come, of readings with quotes behind a few blocks without, and of
-// readings with many alerts.
+// TestSameBytesOnAnyNumberOfCores: of readings as they come, of readings with quotes behind a few blocks without, and
+// of readings with many alerts.
 func TestSameBytesOnAnyNumberOfCores(t *testing.T) {
 	t.Parallel()
 	embedded, err := os.ReadFile("../../data/readings.csv")

@@ -8,12 +8,12 @@ import (
 )
 
 // inOrder makes parts, works on them side by side, and uses them in the order in which they were made. So what comes of
-// them does not depend on the number of cores. make and use run in one goroutine each; make reports whether another part
-// may follow. newWorker returns what one goroutine does to a part. A part is made again after its use. inOrder returns
-// the first error of use, or else that of the context.
+// them does not depend on the number of cores. make and use run in one goroutine each; make reports whether another
+// part may follow. newWorker returns what one goroutine does to a part. A part is made again after its use. inOrder
+// returns the first error of use, or else that of the context.
 func inOrder[T any](ctx context.Context, cores int, make func(*T) bool, newWorker func() func(*T), use func(*T) error) error {
-	cores = min(cores, maxParts-2)
-	free, raw, ordered := newParts[T](cores+2), newParts[T](0), newParts[T](0)
+	cores = min(cores, maxParts/4)
+	free, raw, ordered := newParts[T](4*cores), newParts[T](0), newParts[T](0)
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()

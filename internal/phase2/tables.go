@@ -1,5 +1,5 @@
-// Powers of ten and the barrier function, as tables by thousandths of a pH, without any operation whose result differs from
-// platform to platform (barrier.go says why).
+// Powers of ten and the barrier function, as tables by thousandths of a pH, without any operation whose result differs
+// from platform to platform (barrier.go says why).
 
 package phase2
 

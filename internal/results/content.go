@@ -47,8 +47,8 @@ func newContent(info fs.FileInfo, digest, body []byte) *Content {
 	}
 }
 
-// is reports whether info still describes the file that c was read from. Size and date alone do not tell: a frozen clock,
-// a file system with whole seconds, or somebody who sets a date back can make two files equal in both.
+// is reports whether info still describes the file that c was read from. Size and date alone do not tell: a frozen
+// clock, a file system with whole seconds, or somebody who sets a date back can make two files equal in both.
 func (c *Content) is(info fs.FileInfo) bool {
 	return c != nil && os.SameFile(c.info, info) && c.info.Size() == info.Size() && c.info.ModTime().Equal(info.ModTime()) &&
 		changeTime(c.info) == changeTime(info)

@@ -124,8 +124,8 @@ func waitForTick(t *testing.T, dir string) {
 	}
 }
 
-// TestGzipIsSentWhileItIsMade: the form of a large content begins before its end has been read, all who ask get the same
-// bytes, and it is made once.
+// TestGzipIsSentWhileItIsMade: the form of a large content begins before its end has been read, all who ask get the
+// same bytes, and it is made once.
 func TestGzipIsSentWhileItIsMade(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()

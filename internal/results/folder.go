@@ -1,7 +1,7 @@
 // Package results is a folder whose three files change all at once.
 //
-// The disk is the truth: every answer looks at the folder. What is remembered of a file (content.go) counts only as long
-// as the file is still the same.
+// The disk is the truth: every answer looks at the folder. What is remembered of a file (content.go) counts only as
+// long as the file is still the same.
 package results
 
 import (
@@ -37,14 +37,15 @@ func (f File) Endpoint() string {
 }
 
 var (
-	// ErrBroken says that the folder can't be opened, or can't be brought to one whole set. The next Publish tries again.
+	// ErrBroken says that the folder can't be opened, or can't be brought to one whole set. The next Publish tries
+	// again.
 	ErrBroken = errors.New("the folder of the three files can't be made whole")
 	// ErrClosed says that the folder is closed.
 	ErrClosed = errors.New("the folder of the three files is closed")
 )
 
-// Folder is a folder on disk that holds one set of the three files, or none. Nothing in it is reached through a link that
-// leads out of it. publish.go says how a new set takes the place of the old one.
+// Folder is a folder on disk that holds one set of the three files, or none. Nothing in it is reached through a link
+// that leads out of it. publish.go says how a new set takes the place of the old one.
 type Folder struct {
 	open      func() (tree disk.Tree, path string, err error) // makes the folder if there is none
 	held      func() error                                    // why nothing may be written, or nil
@@ -65,10 +66,9 @@ type Folder struct {
 	uploads uploads
 }
 
-// Open returns the durable folder at path, which it makes if there is none. It finishes or undoes what a crash has left.
-// If that fails, Err says why, and the files are unavailable until a Publish succeeds. Nothing is written while held returns
-// an error: then the place may be another hub's. A nil
-// held never does.
+// Open returns the durable folder at path, which it makes if there is none. It finishes or undoes what a crash has
+// left. If that fails, Err says why, and the files are unavailable until a Publish succeeds. Nothing is written while
+// held returns an error: then the place may be another hub's. A nil held never does.
 func Open(path string, held func() error) *Folder {
 	f := newFolder(func() (disk.Tree, string, error) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -140,7 +140,8 @@ func (f *Folder) Path() string {
 	return f.path
 }
 
-// ready returns the folder, and makes it if there is none or if somebody has removed it. Errors: ErrClosed; ErrBroken; those of held.
+// ready returns the folder, and makes it if there is none or if somebody has removed it. Errors: ErrClosed; ErrBroken;
+// those of held.
 func (f *Folder) ready() (disk.Tree, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,7 +184,8 @@ func (f *Folder) Close() error {
 	return err
 }
 
-// stat looks a file of the set up, under f.mu. It returns fs.ErrNotExist if there is none or something else has its name.
+// stat looks a file of the set up, under f.mu. It returns fs.ErrNotExist if there is none or something else has its
+// name.
 func (f *Folder) stat(file File) (fs.FileInfo, error) {
 	if f.broken != nil {
 		return nil, f.broken

@@ -6,8 +6,8 @@
 //	NAME        each new file is moved from .commit to its place; then .old and .commit are removed
 //
 // Before the commit point recovery moves the old files back, after it the new files in. The old files are moved away
-// first, so that a file that can't be replaced (immutable, or held open on Windows) fails a run before the commit point.
-// Requests get the old files, wherever they are, until all of the new set is in place.
+// first, so that a file that can't be replaced (immutable, or held open on Windows) fails a run before the commit
+// point. Requests get the old files, wherever they are, until all of the new set is in place.
 
 package results
 
@@ -91,7 +91,8 @@ func (f *Folder) writeFile(tree disk.Tree, path string, digest io.Writer, write 
 	return errors.Join(err, out.Close())
 }
 
-// digester takes the digest of what is written to it. A goroutine does the work, because it takes as long as writing does.
+// digester takes the digest of what is written to it. A goroutine does the work, because it takes as long as writing
+// does.
 type digester struct {
 	full, empty chan []byte
 	digest      chan []byte
@@ -246,8 +247,8 @@ func removeUnlessFolder(tree disk.Tree, name string) (bool, error) {
 	return false, tree.Remove(name)
 }
 
-// sweep removes what publishing needs besides the files. While .commit is there, a crash leads to finish, so .commit goes
-// after .old.
+// sweep removes what publishing needs besides the files. While .commit is there, a crash leads to finish, so .commit
+// goes after .old.
 func (f *Folder) sweep(tree disk.Tree) error {
 	for _, name := range []string{oldName, commitName, stagingName} {
 		if err := tree.RemoveAll(name); err != nil {

@@ -78,7 +78,8 @@ func (u *Upload) Drop() {
 	u.folder.uploads.Add(-1)
 }
 
-// dropUploads removes the uploads that runs before a crash had still to read. What it can't remove, the next start does.
+// dropUploads removes the uploads that runs before a crash had still to read. What it can't remove, the next start
+// does.
 func dropUploads(tree disk.Tree) {
 	names, _ := tree.List()
 	for _, name := range names {

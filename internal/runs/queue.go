@@ -60,7 +60,8 @@ type Queue struct {
 	latest  *Run // the latest that was started
 }
 
-// New returns a queue whose runs publish into folder. It calls report for each run that has ended, before Done is closed.
+// New returns a queue whose runs publish into folder. It calls report for each run that has ended, before Done is
+// closed.
 func New(folder *results.Folder, now func() time.Time, report func(*Run)) *Queue {
 	return NewAt(alone{folder}, now, report)
 }
@@ -71,8 +72,8 @@ func NewAt(place Place, now func() time.Time, report func(*Run)) *Queue {
 	return &Queue{place: place, now: now, report: report, ctx: ctx, stop: stop}
 }
 
-// closeTimeout is how long Close waits for a run that can't be stopped: it may hang in opening a pipe that nobody writes
-// to.
+// closeTimeout is how long Close waits for a run that can't be stopped: it may hang in opening a pipe that nobody
+// writes to.
 const closeTimeout = 5 * time.Second
 
 // Close ends the current run without publishing, and waits for it. The waiting runs end without reading their input.
@@ -88,8 +89,8 @@ func (q *Queue) Close() {
 	}
 }
 
-// Start returns the run of this input and these parameters that is running or waiting, or else a new run, which begins at
-// once or waits in line. id is that of a new run. Errors: ErrBusy.
+// Start returns the run of this input and these parameters that is running or waiting, or else a new run, which begins
+// at once or waits in line. id is that of a new run. Errors: ErrBusy.
 func (q *Queue) Start(id string, p phase2.Parameters, in Input) (*Run, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -136,8 +136,8 @@ func (r *Run) note(res *phase2.Results, read *digestReader) phase2.Source {
 	return *r.source
 }
 
-// digestReader passes bytes on, counts them and takes their digest. SHA-256 is a third of the CPU time of a run; phase 2
-// reads in a goroutine of its own, so it has a core for it.
+// digestReader passes bytes on, counts them and takes their digest. SHA-256 is a third of the CPU time of a run; phase
+// 2 reads in a goroutine of its own, so it has a core for it.
 type digestReader struct {
 	reader io.Reader
 	bytes  int64
