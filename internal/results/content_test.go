@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -233,14 +234,20 @@ func TestATemporaryFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := f.Path()
+	kept, err := f.Keep(strings.NewReader("readings"), "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Drop()
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is left: %v", path, err)
 	}
-	_, err := f.Keep(bytes.NewReader(nil), "1")
-	for _, err := range []error{f.Publish(saying("new"), noon), err} {
+	_, keepErr := f.Keep(bytes.NewReader(nil), "1")
+	_, openErr := kept.Open()
+	for _, err := range []error{f.Publish(saying("new"), noon), keepErr, openErr} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -43,7 +44,7 @@ func (f *Folder) Keep(body io.Reader, id string) (*Upload, error) {
 	}
 	if err := u.write(body); err != nil {
 		u.Drop()
-		return nil, disk.Full(err)
+		return nil, f.orClosed(disk.Full(err))
 	}
 	return u, nil
 }
@@ -67,8 +68,21 @@ func (u *Upload) write(body io.Reader) error {
 	return err
 }
 
-// Open opens the upload for reading.
-func (u *Upload) Open() (io.ReadCloser, error) { return u.tree.Open(u.name) }
+// Open opens the upload for reading. Errors: ErrClosed; the disk's own.
+func (u *Upload) Open() (io.ReadCloser, error) {
+	in, err := u.tree.Open(u.name)
+	return in, u.folder.orClosed(err)
+}
+
+// orClosed returns ErrClosed in place of an error that came of closing the folder.
+func (f *Folder) orClosed(err error) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if err != nil && f.closed {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return err
+}
 
 // Drop removes the upload. Nothing may be read from it afterwards.
 func (u *Upload) Drop() {
