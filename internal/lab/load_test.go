@@ -87,3 +87,17 @@ func heapInUse() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// TestTheRecordKeepsNoRequestLine: what the record keeps of a request are copies, not parts of its long request line.
+func TestTheRecordKeepsNoRequestLine(t *testing.T) {
+	h := newTestHub(t)
+	long := strings.Repeat("x", 16<<10)
+	before := heapInUse()
+	for range 500 {
+		h.get("/api/files/phase2?" + long).want(200)
+		h.get("/api/nothing?" + long).want(404)
+	}
+	if held := int64(heapInUse()) - int64(before); held > 4<<20 {
+		t.Errorf("1,000 requests hold %d bytes", held)
+	}
+}
