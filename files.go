@@ -212,7 +212,7 @@ func (w *patientWriter) WriteHeader(status int) {
 	case http.StatusPreconditionFailed:
 		w.refuse(status, "precondition_failed", "The file is not the one that If-Match or If-Unmodified-Since asks for.")
 	case http.StatusRequestedRangeNotSatisfiable:
-		w.refuse(status, "range_not_satisfiable", "The file has no such range; Content-Range says how many bytes it has.")
+		w.refuse(status, "range_not_satisfiable", "The range is outside the file; Content-Range says how many bytes the file has.")
 	case http.StatusOK:
 		if !w.probe {
 			w.ResponseWriter.WriteHeader(status)

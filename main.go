@@ -335,7 +335,7 @@ func newOperations() *route.Table[*Hub] {
 	// main.go
 	t.Add("GET", "/api", "index", "this index", "none", (*Hub).showIndex)
 	t.Add("GET", "/healthz", "", "ready and able to store", "none", (*Hub).showHealth)
-	t.Add("GET", "/openapi.json", "", "the description of all of this for programs (OpenAPI 3.1)", "none", (*Hub).showDescription)
+	t.Add("GET", "/openapi.json", "", "the description of all operations for programs (OpenAPI 3.1)", "none", (*Hub).showDescription)
 	t.Add("GET", "/{$}", "", "the page for people", "none", (*Hub).showPage)
 	t.Add("GET", "/web/{file}", "", "", "none", (*Hub).showAsset)
 	return t
@@ -389,7 +389,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) serveOwn(w http.ResponseWriter, r *http.Request) {
 	err := h.operations.Serve(h, w, r)
 	if e, ok := err.(*reply.Error); ok && e.Code == "not_found" && !h.settings.Lab && ofLab(r.URL.Path) {
-		err = reply.Fail(http.StatusNotFound, "not_found", "The lab is off: start the hub with -lab to have /lab and /ns.")
+		err = reply.Fail(http.StatusNotFound, "not_found", "The lab is off. To use /lab and /ns, start the hub with -lab.")
 	}
 	if err != nil {
 		h.answerError(w, r, err)
@@ -463,7 +463,7 @@ func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
 		return h.showSpoken(w)
 	}
 	if strings.HasPrefix(name, "index") || strings.HasPrefix(name, "openapi") {
-		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
+		return reply.Fail(http.StatusNotFound, "not_found", "The page has no file of this name.")
 	}
 	return web.Serve(w, r, name)
 }

@@ -90,10 +90,10 @@ func (h *Hub) recordAlone(r *runs.Run) runRecord {
 // runError is the answer to a run that failed with err.
 func runError(err error) *reply.Error {
 	if errors.Is(err, phase2.ErrUnusable) {
-		return reply.Fail(http.StatusUnprocessableEntity, "unusable_readings", err.Error()+". The files that stand are unchanged.")
+		return reply.Fail(http.StatusUnprocessableEntity, "unusable_readings", err.Error()+". The existing files are unchanged.")
 	}
 	if errors.Is(err, context.Canceled) {
-		return reply.Fail(http.StatusServiceUnavailable, "busy", "The hub was stopped before the run had ended.")
+		return reply.Fail(http.StatusServiceUnavailable, "busy", "The hub stopped before the run ended.")
 	}
 	return answerFor(err)
 }
@@ -148,7 +148,7 @@ func (h *Hub) showRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	latest := h.runs.Latest()
 	if latest == nil {
-		return reply.Fail(http.StatusNotFound, "no_run", "There has been no run since the hub was started. "+results.Hint)
+		return reply.Fail(http.StatusNotFound, "no_run", "No run has started since the hub did. "+results.Hint)
 	}
 	return h.writeRecord(w, r, http.StatusOK, latest)
 }

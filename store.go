@@ -49,28 +49,28 @@ func answerFor(err error) *reply.Error {
 }
 
 // busy is shared, so never written to.
-var busy = reply.Fail(503, "busy", "The hub has as much work waiting as it takes on. Try again.")
+var busy = reply.Fail(503, "busy", "The hub has too much work waiting. Try again.")
 
 // sentinels are the errors of the rooms below, with their places in the contract.
 var sentinels = []struct {
 	err    error
 	answer *reply.Error // shared, so never written to
 }{
-	{jwt.ErrMalformed, reply.Fail(401, "token_malformed", "The token is not one that this hub issued: its form or its signature is wrong.")},
+	{jwt.ErrMalformed, reply.Fail(401, "token_malformed", "This hub did not issue the token: its form or its signature is wrong.")},
 	{jwt.ErrNotYet, reply.Fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future).")},
 	{jwt.ErrExpired, reply.Fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
-	{jwt.ErrWrongType, reply.Fail(401, "token_wrong_type", "The token is of the wrong type for this operation (access or refresh).")},
+	{jwt.ErrWrongType, reply.Fail(401, "token_wrong_type", "The token has the wrong type for this operation: an access token where a refresh token belongs, or the reverse.")},
 	{account.ErrRevoked, reply.Fail(401, "token_revoked", "The session of this token has ended. Log in again.")},
 	{account.ErrNoUser, reply.Fail(401, "invalid_credentials", "The user name or the password is wrong.")}, // deleted since the password was checked
-	{account.ErrReused, reply.Fail(401, "token_reused", "This refresh token was spent before, so its session has been ended. Log in again.")},
+	{account.ErrReused, reply.Fail(401, "token_reused", "This refresh token was already spent, so the hub has ended its session. Log in again.")},
 	{account.ErrDisabled, reply.Fail(403, "account_disabled", "The account is disabled.")},
 	{account.ErrUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
 	{account.ErrEmailTaken, taken("email", "The e-mail address belongs to another account.")},
-	{account.ErrUserLimit, reply.Fail(507, "user_limit", "The hub holds as many users as it can.")},
-	{disk.ErrFull, reply.Fail(507, "disk_full", "The disk is full. Free some space; if the store has failed (see /healthz), restart the hub then.")},
+	{account.ErrUserLimit, reply.Fail(507, "user_limit", "The hub has 100,000 users and takes no more.")},
+	{disk.ErrFull, reply.Fail(507, "disk_full", "The disk is full. Free some space. If /healthz then answers 503, restart the hub.")},
 	{account.ErrUnavailable, notAnswering("The store does not answer. Nothing was changed. Try again.")},
 	{account.ErrUnknown, notAnswering("The store did not answer in time. The change may have been made. Try again.")},
-	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write and takes no changes until the hub is restarted. Reading goes on.")},
+	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write. It takes no changes until you restart the hub; reading still works.")},
 	{disk.ErrGone, reply.Fail(503, "store_unavailable", "The hub's folder, its journal or its lock was removed or replaced. Put it back and restart the hub.")},
 	{passwd.ErrBusy, busy},
 	{runs.ErrBusy, busy},
@@ -80,9 +80,9 @@ var sentinels = []struct {
 	{syscall.ENFILE, busy}, // none left in the system
 	{engine.ErrNotShared, reply.Fail(503, "store_unavailable", "This hub's -dir is not the folder that the hubs share, so it has no files and can't run. Logins work. The log says more.")},
 	{engine.ErrOtherRun, reply.Fail(503, "busy", "Another hub is running. Try again.")},
-	{results.ErrBroken, reply.Fail(503, "store_unavailable", "The folder of the three files can't be brought to one whole set; the log says why. Mend it, then run again.")},
+	{results.ErrBroken, reply.Fail(503, "store_unavailable", "The hub can't make one whole set of the three files; the log says why. Remove the cause, then run again.")},
 	{errBusy, busy},
-	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot put back, while this request was under way. Nothing of it remains.")},
+	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot was restored, while this request was under way. The request changed nothing.")},
 }
 
 // notAnswering is the answer of a store that may come back by itself.

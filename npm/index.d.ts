@@ -33,8 +33,20 @@ export interface Hub {
   readonly lab: Lab;
   /** Returns a namespace: a separate hub for one test. Default name: a random one. */
   namespace(name?: string): Namespace;
+  /** Lists the namespaces, the one with the latest request first. */
+  namespaces(): Promise<NamespaceEntry[]>;
   /** Stops the hub and waits for its end. A hub of connectHub goes on. */
   close(): Promise<void>;
+}
+
+export interface NamespaceEntry {
+  name: string;
+  created_at: string;
+  last_request_at: string | null;
+  requests: number;
+  /** How many findings its report has. */
+  findings: number;
+  page: string;
 }
 
 export interface Namespace {
@@ -113,6 +125,10 @@ export interface TokenOrder {
 
 export interface Dialect { name: string; operations: { op: string; on: string; [member: string]: unknown }[]; [member: string]: unknown }
 
+export interface User { id: string; username: string; email: string; name: string; role: 'user' | 'admin'; created_at: string; disabled: boolean }
+
+export interface UserChanges { password?: string; email?: string; name?: string; role?: 'user' | 'admin'; disabled?: boolean }
+
 export interface RefreshPolicy { reuse?: 'strict' | 'grace' | 'allow'; grace?: Duration; rotation?: boolean }
 
 /** The test controls of a hub or a namespace. A refused request rejects with the status, code and detail of the answer. */
@@ -126,6 +142,13 @@ export interface Lab {
   clock(change: ClockChange): Promise<Clock>;
   /** Lets time pass: clock({ advance }). */
   advance(duration: Duration): Promise<Clock>;
+  /** Sets the lifetimes of the tokens of new sessions, such as { access: "2s", refresh: "1h" }. */
+  lifetimes(lifetimes: { access?: Duration; refresh?: Duration }): Promise<unknown>;
+  users(): Promise<User[]>;
+  /** Makes a user (with a password), or changes one, at once and for live sessions too. */
+  putUser(username: string, changes: UserChanges): Promise<User>;
+  /** Deletes a user and its sessions. */
+  deleteUser(username: string): Promise<void>;
   refreshPolicy(policy: RefreshPolicy): Promise<RefreshPolicy>;
   /** The description of the API that the hub speaks besides its own. Rejects with the code no_dialect if there is none. */
   dialect(): Promise<Dialect>;

@@ -81,6 +81,13 @@ class Hub {
     return new Namespace(this.url, name, this.#key);
   }
 
+  /** Lists the namespaces, the one with the latest request first. */
+  async namespaces() {
+    const answer = await this.lab.send('GET', `${this.url}/ns`);
+    if (!answer.ok) throw await problem(answer, 'GET /ns');
+    return (await answer.json()).namespaces;
+  }
+
   close() {
     return this.#close();
   }
@@ -125,6 +132,11 @@ class Lab {
 
   clock(change) { return this.request('PUT', '/clock', change); }
   advance(duration) { return this.clock({ advance: duration }); }
+
+  lifetimes(lifetimes) { return this.request('PUT', '/lifetimes', lifetimes); }
+  async users() { return (await this.request('GET', '/users')).users; }
+  putUser(username, changes) { return this.request('PUT', `/users/${encodeURIComponent(username)}`, changes); }
+  deleteUser(username) { return this.request('DELETE', `/users/${encodeURIComponent(username)}`); }
 
   refreshPolicy(policy) { return this.request('PUT', '/refresh-policy', policy); }
   dialect() { return this.request('GET', '/dialect'); }

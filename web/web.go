@@ -55,7 +55,7 @@ type asset struct {
 func Serve(w http.ResponseWriter, r *http.Request, name string) error {
 	a, ok := assets()[name]
 	if !ok {
-		return reply.Fail(http.StatusNotFound, "not_found", "The page has no such part.")
+		return reply.Fail(http.StatusNotFound, "not_found", "The page has no file of this name.")
 	}
 	header := w.Header()
 	header["Content-Type"] = []string{pageTypes[path.Ext(name)]}

@@ -40,10 +40,10 @@ func ParseSeeds(data io.Reader) ([]*User, error) {
 		return nil, err
 	}
 	if seeds == nil {
-		return nil, errors.New("null is no JSON array")
+		return nil, errors.New("the file must hold a JSON array, not null")
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("something follows the JSON array")
+		return nil, errors.New("the file goes on after the JSON array")
 	}
 	users := make([]*User, len(seeds))
 	for i, s := range seeds {

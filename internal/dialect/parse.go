@@ -44,7 +44,7 @@ func (n node) object(names []string) *object {
 	}
 	for _, name := range o.names {
 		if names != nil && !slices.Contains(names, name) {
-			n.p.fault(join(n.path, name), "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
+			n.p.fault(join(n.path, name), "is not a known member; there are "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 	return o

@@ -169,7 +169,7 @@ func TestPageRunsOnAFileOfItsOwn(t *testing.T) {
 
 	b.attach("#csv", writeFile(t, "empty.csv", "time,station,ph\n"))
 	b.click("#run-now")
-	b.wait(`document.querySelector('#run .note[data-tone=bad]')?.innerText.includes('stand')`)
+	b.wait(`document.querySelector('#run .note[data-tone=bad]')?.innerText.includes('existing files')`)
 
 	b.attach("#csv", writeFile(t, "long.csv", manyReadings(12_000)))
 	b.fill("[name=interval]", "1m")

@@ -326,7 +326,7 @@ func TestThePageSpeaksTheDialect(t *testing.T) {
 	b.wait(`document.querySelector('.gens').innerText.includes('generation 1')`)
 	b.click("[data-key=replay]")
 	b.wait(`document.querySelector('#wire').innerText.includes('invalid_grant')`)
-	b.wait(`document.querySelector('.note').innerText.includes('spent before')`)
+	b.wait(`document.querySelector('.note').innerText.includes('already spent')`)
 	b.wantQuiet("400")
 	b.wantOnly(p.base)
 }

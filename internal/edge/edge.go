@@ -115,7 +115,7 @@ func setSecurityHeaders(h http.Header) {
 func (e *edge) admit(answer http.Header, r *http.Request) error {
 	if e.Loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
 		return reply.Fail(http.StatusForbidden, "forbidden_host",
-			"This hub answers to loopback hosts and its base URL only; see -base-url.")
+			"This hub only answers requests to a loopback host or to its base URL. Set -base-url to the address that clients use.")
 	}
 	answer["Vary"] = varyOrigin
 	origin := r.Header.Get("Origin")
@@ -132,7 +132,7 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 		return nil
 	}
 	return reply.Fail(http.StatusForbidden, "forbidden_origin",
-		"A page of another origin may not do this; start the hub with -cors ORIGIN to let it.")
+		"Pages of this origin may not use the hub. Start the hub with -cors ORIGIN to allow them.")
 }
 
 // isForeign reports whether a page of another origin has made the request. Browsers say so in Origin (Fetch standard)

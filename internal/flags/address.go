@@ -24,7 +24,7 @@ func Address(base string) (string, error) {
 		return "", fmt.Errorf("%q is not an http or https address", base)
 	}
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
-		return "", fmt.Errorf("%q has a port that is none", base)
+		return "", fmt.Errorf("%q has a port that is not a number from 1 to 65535", base)
 	}
 	u.Host = hostOf(u)
 	return strings.TrimRight(u.String(), "/"), nil

@@ -99,7 +99,7 @@ func (o *Options) flagSet() *flag.FlagSet {
 	f.Func("log-level", "", o.setLogLevel)
 	f.Func("check", "", func(base string) error {
 		if o.Check = base; base == "" {
-			return errors.New("names no hub")
+			return errors.New("needs the address of a hub")
 		}
 		return nil
 	})
@@ -160,7 +160,7 @@ func (o *Options) check(f *flag.FlagSet) error {
 	o.lifetimesOfDialect(given(f))
 	switch names := given(f); {
 	case o.Dir == "":
-		return errors.New("-dir: names no folder")
+		return errors.New("-dir: the name of the folder is empty")
 	case o.Ephemeral && names["dir"]:
 		return errors.New("-ephemeral keeps nothing, and -dir names a folder to keep it in: give one of them")
 	case o.Store != "" && o.Ephemeral:

@@ -25,7 +25,7 @@ Flags:
   -lab                 offer the lab for tests: namespaces, clock, faults, request record, report under /lab and /ns
   -dialect NAME|FILE   speak another API besides the hub's own: a built-in dialect, or the description in a file
   -print-dialect NAME  print the description of a built-in dialect, to be copied and changed
-  -run                 produce the three files before the hub is announced
+  -run                 produce the three files at start, before the hub answers
   -ready-file FILE     write the base URL to FILE, by atomic rename, once the hub listens; gone when it stops
   -exit-with-stdin     stop when standard input ends
   -log FORMAT          text, json or off (text)
@@ -34,8 +34,8 @@ Flags:
 Environment:
   AUTHHUB_ADDR and so on   the flags in capitals, with _ for - (AUTHHUB_LAB=true); a flag wins
   AUTHHUB_SECRET       at least 32 bytes to derive the signing keys from, in place of DIR/secret
-  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; a must with -lab on an address
-                       that is not loopback
+  AUTHHUB_LAB_KEY      key that lab requests carry as Authorization: Bearer KEY; required with -lab on an address that
+                       is not loopback
 
 Standard output carries one line, the base URL. Exit status: 0 after a signal, 2 for misuse, 1 otherwise.
 

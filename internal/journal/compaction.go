@@ -32,7 +32,7 @@ func (j *Journal) compact() {
 	if err == nil {
 		j.settle(batch, j.adopt(next))
 	} else {
-		j.log.Warn("the journal could not be compacted and goes on as it is", "path", j.path, "error", err)
+		j.log.Warn("the journal could not be compacted; it stays as it is", "path", j.path, "error", err)
 		if batch != nil {
 			j.settle(batch, j.write(lines))
 		}

@@ -304,7 +304,7 @@ func (j *Journal) commit(lines []byte) error {
 // settle gives the outcome of a batch to those who wait for it. A nil batch has nobody waiting.
 func (j *Journal) settle(batch *Commit, err error) {
 	if err != nil {
-		j.log.Error("the journal has failed, no more records until a restart", "path", j.path, "error", err)
+		j.log.Error("the journal has failed; it takes no more records until a restart", "path", j.path, "error", err)
 		j.mu.Lock()
 		err = j.failLocked(err)
 		j.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 func (b *bench) showDialect(w http.ResponseWriter, _ *http.Request) error {
 	d := b.dialect.Load()
 	if d == nil {
-		return reply.Fail(http.StatusNotFound, "no_dialect", "The hub speaks its own API alone. PUT /lab/dialect has it speak another one besides.")
+		return reply.Fail(http.StatusNotFound, "no_dialect", "No dialect is in force: the hub only speaks its own API. Set one with PUT /lab/dialect.")
 	}
 	reply.WriteBody(w, http.StatusOK, d.Description())
 	return nil

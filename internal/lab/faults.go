@@ -40,7 +40,7 @@ func (b *bench) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 
 func (b *bench) deleteFault(w http.ResponseWriter, r *http.Request) error {
 	if !b.faults.Remove(r.PathValue("id")) {
-		return reply.Fail(http.StatusNotFound, "not_found", "There is no fault of this id. GET /lab/faults lists them.")
+		return reply.Fail(http.StatusNotFound, "not_found", "No fault has this id. GET /lab/faults lists the faults.")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

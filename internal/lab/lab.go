@@ -231,7 +231,7 @@ func (l *Lab) checkKey(r *http.Request) error {
 	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		return nil
 	}
-	return reply.Fail(http.StatusUnauthorized, "lab_key_required", "The lab of this hub wants its key (AUTHHUB_LAB_KEY) as Authorization: Bearer KEY.")
+	return reply.Fail(http.StatusUnauthorized, "lab_key_required", "The lab of this hub has a key. Send the value of AUTHHUB_LAB_KEY as Authorization: Bearer KEY.")
 }
 
 // labTable is all that the lab does to a bench.
@@ -245,13 +245,13 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	}
 	// state.go
 	add("GET", "/lab", "time, policy, faults, counts", (*bench).showState)
-	add("POST", "/lab/reset", "back to the seeds", (*bench).reset)
+	add("POST", "/lab/reset", "back to the accounts of the start", (*bench).reset)
 	add("GET", "/lab/sessions", "the live sessions", (*bench).listSessions)
-	add("POST", "/lab/sessions/{sid}/expire", "let a session's access or refresh token expire now", (*bench).expireSession)
+	add("POST", "/lab/sessions/{sid}/expire", "make a session's access or refresh token expire now", (*bench).expireSession)
 	add("POST", "/lab/sessions/{sid}/revoke", "end a session", (*bench).revokeSession)
 	add("GET", "/lab/dialect", "the description of the API that the hub speaks besides its own", (*bench).showDialect)
-	add("PUT", "/lab/dialect", "have the hub speak another API besides its own", (*bench).setDialect)
-	add("DELETE", "/lab/dialect", "have the hub speak its own API alone", (*bench).deleteDialect)
+	add("PUT", "/lab/dialect", "make the hub speak another API besides its own", (*bench).setDialect)
+	add("DELETE", "/lab/dialect", "make the hub speak its own API only", (*bench).deleteDialect)
 	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow; or no rotation", (*bench).setPolicy)
 	add("PUT", "/lab/lifetimes", "how long the tokens of new sessions live", (*bench).setLifetimes)
 
@@ -269,17 +269,17 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	add("PUT", "/lab/clock", "advance, set or freeze the time", (*bench).setClock)
 
 	// tokens.go
-	add("POST", "/lab/tokens", "a token to order, sound or with a defect", (*bench).orderToken)
+	add("POST", "/lab/tokens", "mint a token, sound or with a defect", (*bench).orderToken)
 
 	// faults.go
-	add("POST", "/lab/faults", "have requests delayed, refused, dropped, cut or held", (*bench).addFault)
+	add("POST", "/lab/faults", "add a fault: delay, refuse, drop, cut or hold requests", (*bench).addFault)
 	add("GET", "/lab/faults", "the faults and what they have hit", (*bench).listFaults)
-	add("DELETE", "/lab/faults", "no more faults", (*bench).deleteFaults)
-	add("DELETE", "/lab/faults/{id}", "one fault less", (*bench).deleteFault)
+	add("DELETE", "/lab/faults", "delete all faults", (*bench).deleteFaults)
+	add("DELETE", "/lab/faults/{id}", "delete a fault", (*bench).deleteFault)
 
 	// requests.go, expect.go, report.go
-	add("GET", "/lab/requests", "what came in", (*bench).listRequests)
-	add("DELETE", "/lab/requests", "forget what came in", (*bench).clearRequests)
+	add("GET", "/lab/requests", "the requests that came in", (*bench).listRequests)
+	add("DELETE", "/lab/requests", "empty the record of requests", (*bench).clearRequests)
 	add("POST", "/lab/expect", "wait until a statement about the requests holds", (*bench).expect)
 	add("GET", "/lab/report", "how the client behaved", (*bench).showReport)
 	return t

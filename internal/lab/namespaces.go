@@ -121,7 +121,7 @@ func splitNamespace(r *http.Request) (string, *http.Request, error) {
 	name, _, _ := strings.Cut(rest, "/")
 	raw, same := strings.CutPrefix(r.URL.RawPath, "/ns/"+name)
 	if !isNamespace(name) || r.URL.RawPath != "" && !same {
-		return "", nil, reply.Fail(http.StatusNotFound, "not_found", "A namespace is /ns/NAME with 1 to 64 of A-Z a-z 0-9 _ and - as its name.")
+		return "", nil, reply.Fail(http.StatusNotFound, "not_found", "The path of a namespace is /ns/NAME. NAME is 1 to 64 of A-Z a-z 0-9 _ and -.")
 	}
 	inner, u := new(http.Request), *r.URL
 	*inner = *r
@@ -165,7 +165,7 @@ func (l *Lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	delete(l.spaces, name)
 	l.mu.Unlock()
 	if b == nil {
-		return reply.Fail(http.StatusNotFound, "not_found", "There is no namespace of this name. One exists from the first request to it.")
+		return reply.Fail(http.StatusNotFound, "not_found", "No namespace has this name. The first request to a namespace makes it.")
 	}
 	b.gone(reply.Fail(http.StatusNotFound, "not_found", "The namespace has been deleted."))
 	b.close()

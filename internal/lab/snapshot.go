@@ -103,7 +103,7 @@ func takeFiles(f *results.Folder) (*snapshotFiles, error) {
 	}
 	if errors.Is(err, results.ErrTooLarge) {
 		return nil, reply.Fail(http.StatusInsufficientStorage, "snapshot_too_large",
-			fmt.Sprintf("The three files have more than %d bytes, which is too much for a snapshot.", maxSnapshotFiles))
+			fmt.Sprintf("The three files have more than %d bytes, too many for a snapshot.", maxSnapshotFiles))
 	}
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func decodeStrict(body []byte, v any) error {
 		return unreadable("The body is not a JSON object.")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // encoding/json has no type for this error
-		return reply.Invalid(strings.Trim(name, `"`), "is unknown here")
+		return reply.Invalid(strings.Trim(name, `"`), "is not a known member")
 	}
 	return reply.Invalid("snapshot", "has a value of the wrong form: "+err.Error())
 }

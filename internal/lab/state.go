@@ -235,5 +235,5 @@ func (b *bench) revokeSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noSession() error {
-	return reply.Fail(http.StatusNotFound, "not_found", "There is no live session of this id. GET /lab/sessions lists them.")
+	return reply.Fail(http.StatusNotFound, "not_found", "No live session has this id. GET /lab/sessions lists the live sessions.")
 }

@@ -46,7 +46,7 @@ func (b *bench) showUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noUser() error {
-	return reply.Fail(http.StatusNotFound, "not_found", "There is no user of this name. GET /lab/users lists them.")
+	return reply.Fail(http.StatusNotFound, "not_found", "No user has this name. GET /lab/users lists the users.")
 }
 
 // userOrder is what a body says of a user.

@@ -39,10 +39,10 @@ func (n Notice) Announce(stdout, stderr io.Writer, to logs.Logs) error {
 		to.Hub.Info("ready", "base_url", n.BaseURL, "addr", n.Bound.String())
 	}
 	if !n.Bound.IP.IsLoopback() && demo {
-		to.Alarms.Warn("the demo accounts, whose passwords everybody knows, can be used from the network; see -users", "addr", n.Bound.String())
+		to.Alarms.Warn("anyone on the network can use the demo accounts, because their passwords are public; replace them with -users", "addr", n.Bound.String())
 	}
 	if !n.Bound.IP.IsLoopback() && n.Lab && len(n.LabKey) < goodLabKey {
-		to.Alarms.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed; one of %d random bytes or more can't", goodLabKey), "addr", n.Bound.String())
+		to.Alarms.Warn(fmt.Sprintf("AUTHHUB_LAB_KEY can be guessed, because it is short; use %d random bytes or more", goodLabKey), "addr", n.Bound.String())
 	}
 	fmt.Fprintln(stdout, n.BaseURL)
 	return nil

@@ -118,7 +118,7 @@ func BodyError(err error) error {
 	if errors.As(err, &tooMuch) {
 		return tooLarge(tooMuch.Limit)
 	}
-	return malformed("The body could not be read to its end.")
+	return malformed("The body ended too early.")
 }
 
 func tooLarge(limit int64) *Error {
@@ -238,7 +238,7 @@ func (s *cutter) cutString() string {
 func parseURLEncoded(body []byte) (map[string]any, error) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, malformed("The body is not a well-formed form.")
+		return nil, malformed("The body is not valid application/x-www-form-urlencoded.")
 	}
 	members := make(map[string]any, len(values))
 	for name, v := range values {
@@ -300,7 +300,7 @@ func (f *Form) Err() error {
 
 var (
 	tokenMissing   = Fail(http.StatusUnauthorized, "token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")
-	tokenAmbiguous = Fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header, and only one can be meant.")
+	tokenAmbiguous = Fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header. Send one.")
 )
 
 // Bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110

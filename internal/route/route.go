@@ -53,12 +53,12 @@ func (t *Table[T]) Serve(of T, w http.ResponseWriter, r *http.Request) error {
 	case http.StatusMethodNotAllowed:
 		return MethodNotAllowed(served.header.Get("Allow"))
 	}
-	return reply.Fail(http.StatusNotFound, "not_found", "There is nothing at this path. GET /api lists what there is.")
+	return reply.Fail(http.StatusNotFound, "not_found", "This path does not exist. GET /api lists the operations.")
 }
 
 // MethodNotAllowed is the answer to a path that takes these other methods.
 func MethodNotAllowed(allow string) error {
-	e := reply.Fail(http.StatusMethodNotAllowed, "method_not_allowed", "This path takes "+allow+".")
+	e := reply.Fail(http.StatusMethodNotAllowed, "method_not_allowed", "This path only takes "+allow+".")
 	e.Header = http.Header{"Allow": {allow}}
 	return e
 }

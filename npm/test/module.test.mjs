@@ -46,6 +46,7 @@ test('namespaces do not meet', async (t) => {
   const session = await logIn(one);
   assert.equal((await me(one, session)).status, 200);
   assert.equal((await me(other, session)).status, 401);
+  assert.deepEqual((await hub.namespaces()).map(({ name }) => name).sort(), [one.name, 'other'].sort());
   await one.delete();
   await one.delete(); // a second time does nothing
   assert.throws(() => hub.namespace('no/slash'), TypeError);
@@ -81,6 +82,17 @@ test('the lab helpers do what they say', async (t) => {
   assert.equal((await lab.refreshPolicy({ reuse: 'allow' })).reuse, 'allow');
   assert.equal((await lab.expect({ operation: 'me', status: 200, count: { at_least: 2 } })).length, 2);
   assert.equal((await lab.requests({ operation: 'me', status: 503 })).length, 1);
+
+  await lab.lifetimes({ access: '2s' });
+  assert.equal((await logIn(ns)).expires_in, 2);
+  assert.equal((await lab.putUser('kim', { password: 'a good password', role: 'admin' })).role, 'admin');
+  await lab.putUser('demo', { disabled: true });
+  assert.deepEqual((await lab.users()).filter((user) => user.disabled).map((user) => user.username).sort(), ['demo', 'disabled']);
+  await lab.deleteUser('kim');
+  await lab.setDialect('oauth2');
+  const wrong = await fetch(`${ns.url}/oauth/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'none' }) });
+  assert.equal((await wrong.json()).error, 'unsupported_grant_type');
+
   await lab.reset();
   assert.equal((await lab.state()).policy.reuse, 'strict');
 });

@@ -70,7 +70,7 @@ func (q *Queue) Add(f *Fault) (View, error) {
 	if len(q.faults) >= MaxFaults {
 		i := slices.IndexFunc(q.faults, (*Fault).spentLocked)
 		if i < 0 {
-			return View{}, reply.Fail(http.StatusInsufficientStorage, "fault_limit", "There are as many faults as the lab holds. DELETE /lab/faults takes them away.")
+			return View{}, reply.Fail(http.StatusInsufficientStorage, "fault_limit", "The lab has 1,000 unspent faults and takes no more. DELETE /lab/faults deletes them.")
 		}
 		q.faults = slices.Delete(q.faults, i, i+1)
 	}

@@ -68,7 +68,7 @@ func ReadExpectation(in *strict.Form, f Filter) (*expectation, error) {
 		case "at_most":
 			e.most = n
 		default:
-			in.Fault("count."+name, "is unknown here; there are exactly, at_least, at_most")
+			in.Fault("count."+name, "is not a known member; there are exactly, at_least, at_most")
 		}
 		e.Count = map[string]int{name: n}
 	}

@@ -78,7 +78,7 @@ func RefuseQuery(r *http.Request) error {
 func (f *Form) Only(names ...string) {
 	for _, name := range slices.Sorted(maps.Keys(f.Members)) {
 		if !slices.Contains(names, name) {
-			f.Fault(name, "is unknown here; there are "+cmp.Or(strings.Join(names, ", "), "none"))
+			f.Fault(name, "is not a known member; there are "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 }
