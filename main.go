@@ -439,12 +439,18 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
-	if err := h.store.Ready(r.Context()); err != nil {
-		return err
-	}
 	health := map[string]any{"status": "ok"}
 	if many, ok := h.store.(*engine.Store); ok {
-		health["store"] = map[string]any{"missing": many.Missing(r.Context())}
+		missing, err := many.Health(r.Context())
+		if err != nil && len(missing) > 0 {
+			err = notAnswering("The store does not answer. Nodes that are missing: " + strings.Join(missing, ", ") + ".")
+		}
+		if err != nil {
+			return err
+		}
+		health["store"] = map[string]any{"missing": missing}
+	} else if err := h.store.Ready(r.Context()); err != nil {
+		return err
 	}
 	return reply.WriteJSON(w, http.StatusOK, health)
 }

@@ -140,8 +140,8 @@ func TestOutagePassesByItself(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	if missing := s.Missing(ctx); len(missing) != 2 {
-		t.Errorf("missing: %v", missing)
+	if missing, err := s.Health(ctx); len(missing) != 2 || err == nil {
+		t.Errorf("missing: %v, %v", missing, err)
 	}
 
 	cluster.Start(1)

@@ -219,6 +219,9 @@ func TestOutageAsClientsSeeIt(t *testing.T) {
 		asking.Go(func() {
 			start := time.Now()
 			a := verb()
+			if name == "health" && !strings.Contains(string(a.Body), cluster.Address()) {
+				t.Errorf("health does not name the node: %s", a.Body)
+			}
 			if a.Status != 503 || a.Code != "store_unavailable" || a.Header.Get("Retry-After") == "" {
 				t.Errorf("%s: %d %s %v", name, a.Status, a.Body, a.Header)
 			}

@@ -139,12 +139,14 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Missing returns the addresses of the nodes that don't answer or have raised an alarm, sorted.
-func (s *Store) Missing(ctx context.Context) []string {
+// Health is Ready, and returns the addresses of the nodes that don't answer or have raised an alarm, sorted.
+func (s *Store) Health(ctx context.Context) ([]string, error) {
+	ready := make(chan error, 1)
+	go func() { ready <- s.Ready(ctx) }()
 	missing := []string{} // JSON's null would be no list
 	for address := range s.etcd.Missing(ctx) {
 		missing = append(missing, address)
 	}
 	slices.Sort(missing)
-	return missing
+	return missing, <-ready
 }
