@@ -107,7 +107,7 @@ func (s *soundWorld) race(n int) {
 	access, refresh := s.tokens.get()
 	s.does("race", s.drain)
 	for range s.rand.IntN(3) {
-		order := object{"operation": []string{"me", "refresh"}[s.rand.IntN(2)], "delay": fmt.Sprint(s.rand.IntN(200), "ms"), "skip": s.rand.IntN(4), "times": 1 + s.rand.IntN(3)}
+		order := object{"operation": []string{"me", "refresh"}[s.rand.IntN(2)], "delay": fmt.Sprint(1+s.rand.IntN(200), "ms"), "skip": s.rand.IntN(4), "times": 1 + s.rand.IntN(3)}
 		s.does(fmt.Sprint(order), func() { s.fault(order) })
 	}
 	after := s.rand.IntN(5)
