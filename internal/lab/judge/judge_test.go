@@ -353,6 +353,8 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"a refresh after the hub's clock was advanced", expired + "advance 1m\nc1 refresh r0 200\nc1 me a1 200", ""},
 		{"a refresh that fails", expired + "c1 refresh r0 503 injected\nafter 3s", ""},
 		{"the new pair is there already", "advance 15m\nc1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
+		{"the new pair is there already, without rotation, and the clock was put back", "policy keep\nadvance 15m\nback 20m\nadvance 20m\n" +
+			"c1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"a login instead", expired + "after 10s\nc1 login - 200", ""},
 		{"a logout instead", expired + "after 10s\nc1 logout a0 204", ""},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

@@ -30,7 +30,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 // renews reports whether the refresh r is for the expiry that e met, or for a later one. One that came after e is,
 // whichever token it sent.
 func (r *Exchange) renews(e *Exchange) bool {
-	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.Given != nil && r.Given.Issued.After(e.Token.Issued) ||
+	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.Given != nil && r.Given.Generation > e.Token.Generation ||
 		r.Policy.spends() && r.Token.Generation >= e.Token.Generation
 }
 
