@@ -113,8 +113,8 @@ func (c *Call) op() string {
 	return c.called.op
 }
 
-// Read returns what a request means, or nil if the dialect does not describe its path. It reads the body of those that it
-// describes; w is asked to close the connection after one that is too large.
+// Read returns what a request means, or nil if the dialect does not describe its path. It reads the body of those that
+// it describes; w is asked to close the connection after a body that is too large.
 func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 	segments := split(r.URL.Path)
 	var at []*operation
@@ -134,14 +134,14 @@ func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 	q := &question{r: r}
 	c.asked = q
 	if c.refused = q.readBody(w); c.refused == nil {
-		c.refused = c.choose(q, at, params)
+		c.refused = c.understand(q, at, params)
 	}
 	c.Body = q.raw
 	return c
 }
 
-// choose finds which of the operations at its path a request is, and takes its values.
-func (c *Call) choose(q *question, at []*operation, params []map[string]string) error {
+// understand finds which of the operations at its path a request is.
+func (c *Call) understand(q *question, at []*operation, params []map[string]string) error {
 	method := q.r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -158,6 +158,11 @@ func (c *Call) choose(q *question, at []*operation, params []map[string]string) 
 			return err
 		}
 	}
+	return c.choose(q, method, at, params)
+}
+
+// choose finds the first operation whose conditions a request meets, and takes its values.
+func (c *Call) choose(q *question, method string, at []*operation, params []map[string]string) error {
 	var missing []string
 	unknown := false
 	for i, op := range at {

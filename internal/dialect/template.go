@@ -1,5 +1,5 @@
-// Templates: what an answer looks like. A string that begins with $ names a value, which keeps its JSON type; ${…} inside
-// of a string puts a value there as text; a string that begins with @ names another template.
+// Templates: what an answer looks like. A string that begins with $ names a value, which keeps its JSON type; ${…}
+// inside of a string puts a value there as text; a string that begins with @ names another template.
 
 package dialect
 
