@@ -144,3 +144,29 @@ func TestAnErrorEndsTheWorkOnAllCores(t *testing.T) {
 		t.Errorf("%v after %d blocks", err, used)
 	}
 }
+
+// TestAPanicIsTheCallers: a defect ends one run, not the process.
+func TestAPanicIsTheCallers(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"make", "work", "use"} {
+		func() {
+			defer func() {
+				if cause := fmt.Sprint(recover()); !strings.Contains(cause, "a defect of "+at) {
+					t.Errorf("%s: %.100s", at, cause)
+				}
+			}()
+			fail := func(where string) {
+				if where == at {
+					panic("a defect of " + at)
+				}
+			}
+			n := 0
+			inOrder(t.Context(), 2, func(*int) bool {
+				if n++; n == 20 {
+					fail("make")
+				}
+				return n < 40
+			}, func() func(*int) { return func(*int) { fail("work") } }, func(*int) error { fail("use"); return nil })
+		}()
+	}
+}
