@@ -24,17 +24,7 @@ func inOrder[T any](ctx context.Context, cores int, make func(*T) bool, newWorke
 	all.Go(func() {
 		defer close(ordered)
 		defer close(raw)
-		for more := true; more; {
-			select {
-			case p := <-free:
-				more = false
-				p.do(func() { more = make(&p.value) })
-				raw <- p
-				ordered <- p
-			case <-ctx.Done():
-				return
-			}
-		}
+		makeParts(ctx, make, free, raw, ordered)
 	})
 	for range cores {
 		all.Go(func() {
@@ -57,6 +47,21 @@ func inOrder[T any](ctx context.Context, cores int, make func(*T) bool, newWorke
 		free <- p
 	}
 	return ctx.Err()
+}
+
+// makeParts makes free parts until there are no more or ctx ends, and passes each on to be worked on and to be used.
+func makeParts[T any](ctx context.Context, make func(*T) bool, free <-chan *part[T], raw, ordered chan<- *part[T]) {
+	for more := true; more; {
+		select {
+		case p := <-free:
+			more = false
+			p.do(func() { more = make(&p.value) })
+			raw <- p
+			ordered <- p
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // part is a value on its way.
