@@ -35,7 +35,9 @@ func ask(e http.Handler, method, target string, options ...string) *httptest.Res
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "hub.test"
 	for i := 0; i < len(options); i += 2 {
-		r.Header.Set(options[i], options[i+1])
+		if r.Header.Set(options[i], options[i+1]); options[i] == "Host" {
+			r.Host = options[i+1]
+		}
 	}
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
@@ -132,6 +134,12 @@ func TestTheLineOfARefusedRequestSaysWhy(t *testing.T) {
 	ask(hub, "GET", "/api", "Origin", "https://evil.test")
 	if line := log.last(t); line["level"] != "WARN" || line["code"] != "forbidden_origin" || line["remedy"] != "start the hub with -cors https://evil.test" {
 		t.Errorf("%v", line)
+	}
+	for host, remedy := range map[string]string{"hub.example:8080": "http://hub.example:8080", "secret": "URL"} {
+		ask(hub, "GET", "/", "Host", host)
+		if line := log.last(t); line["level"] != "WARN" || line["code"] != "forbidden_host" || line["remedy"] != "start the hub with -base-url "+remedy {
+			t.Errorf("%v", line)
+		}
 	}
 	for path, level := range map[string]string{"/": "DEBUG", "/web/app.js": "DEBUG", "/lab/faults": "DEBUG", "/ns/a/lab": "DEBUG", "/ns/a/": "DEBUG", "/ns": "DEBUG",
 		"/healthz": "DEBUG", "/openapi.json": "DEBUG", "/api/files/phase2": "INFO", "/ns/a/api": "INFO", "/ns/a/labour": "INFO"} {

@@ -22,23 +22,36 @@ func (e *edge) log(level slog.Level, seen *witness, r *http.Request, took time.D
 	if seen.status >= 400 || seen.status == 0 { // 0: the connection was cut
 		line = append(line, seen.notes...)
 	}
-	if slices.ContainsFunc(seen.notes, func(a slog.Attr) bool { return a.Value.String() == "forbidden_origin" }) {
-		line = append(line, slog.String("remedy", "start the hub with -cors "+nameable(r.Header.Get("Origin"))))
+	if remedy := remedyOf(seen, r); remedy != "" {
+		line = append(line, slog.String("remedy", remedy))
 		level = slog.LevelWarn
 	}
 	e.Log.LogAttrs(r.Context(), level, "request", line...)
+}
+
+// remedyOf says how to start a hub that does not refuse a request for its origin or its host, or "".
+func remedyOf(seen *witness, r *http.Request) string {
+	for _, note := range seen.notes {
+		switch note.Value.String() {
+		case "forbidden_origin":
+			return "start the hub with -cors " + nameable(r.Header.Get("Origin"), "ORIGIN")
+		case "forbidden_host":
+			return "start the hub with -base-url " + nameable("http://"+r.Host, "URL")
+		}
+	}
+	return ""
 }
 
 // hostOrigin is the form of an origin whose host is nothing but a host: it has a dot or a port, as no password has that
 // somebody puts into the header by mistake.
 var hostOrigin = regexp.MustCompile(`^https?://([a-z0-9-]{1,63}\.[a-z0-9.-]{1,63}(:[0-9]{1,5})?|[a-z0-9-]{1,63}:[0-9]{1,5})$`)
 
-// nameable returns an origin for the log, or the word ORIGIN for what may be anything.
-func nameable(origin string) string {
+// nameable returns an origin for the log, or otherwise for what may be anything.
+func nameable(origin, otherwise string) string {
 	if hostOrigin.MatchString(origin) {
 		return origin
 	}
-	return "ORIGIN"
+	return otherwise
 }
 
 // levelOf is the level of a request that succeeds: debug for those of the page, of the lab and of health checks.
