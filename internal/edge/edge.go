@@ -136,11 +136,11 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 }
 
 // isForeign reports whether a page of another origin has made the request. Browsers say so in Origin (Fetch standard)
-// and in Sec-Fetch-Site (Fetch Metadata). Somebody who follows a link navigates.
+// and in Sec-Fetch-Site (Fetch Metadata).
 func (e *edge) isForeign(r *http.Request, origin string) bool {
 	if origin == "" {
-		site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
-		return !e.anyOrigin && site == "cross-site" && mode != "navigate" || e.crossOrigin.Check(r) != nil
+		foreign := !e.anyOrigin && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !followsLink(r)
+		return foreign || e.crossOrigin.Check(r) != nil
 	}
 	if r.Method == http.MethodOptions {
 		return true
@@ -148,6 +148,13 @@ func (e *edge) isForeign(r *http.Request, origin string) bool {
 	asked := *r
 	asked.Method = http.MethodPost // the check lets safe methods pass unread
 	return e.crossOrigin.Check(&asked) != nil
+}
+
+// followsLink reports whether the answer becomes the document of a tab, as when a user follows a link. A frame in a
+// foreign page navigates, too, but is not one.
+func followsLink(r *http.Request) bool {
+	into := r.Header.Get("Sec-Fetch-Dest")
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && (into == "" || into == "document")
 }
 
 // forges reports whether a request that brings cookies would change something. Where every origin may ask, none that

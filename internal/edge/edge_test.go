@@ -100,6 +100,7 @@ func TestForeignOriginsAreRefusedBeforeAnythingElse(t *testing.T) {
 		{"null", "GET", usual, []string{"Origin", "null"}, true},
 		{"image or script of a foreign page", "GET", usual, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, true},
 		{"followed link", "GET", usual, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, false},
+		{"frame in a foreign page", "GET", usual, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, true},
 		{"foreign form", "POST", usual, []string{"Origin", "https://evil.test", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, true},
 		{"foreign preflight", "OPTIONS", usual, []string{"Origin", "https://evil.test"}, true},
 		{"loopback page", "GET", usual, []string{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "cross-site"}, false},
