@@ -355,6 +355,8 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"the new pair is there already", "advance 15m\nc1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"the new pair is there already, without rotation, and the clock was put back", "policy keep\nadvance 15m\nback 20m\nadvance 20m\n" +
 			"c1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
+		{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},
+		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 		{"a login instead", expired + "after 10s\nc1 login - 200", ""},
 		{"a logout instead", expired + "after 10s\nc1 logout a0 204", ""},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

@@ -28,10 +28,10 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 }
 
 // renews reports whether the refresh r is for the expiry that e met, or for a later one. One that came after e is,
-// whichever token it sent.
+// whichever token it sent, and so is one that was over just before: e had left by then.
 func (r *Exchange) renews(e *Exchange) bool {
-	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.Given != nil && r.Given.Generation > e.Token.Generation ||
-		r.Policy.spends() && r.Token.Generation >= e.Token.Generation
+	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= late ||
+		r.Given != nil && r.Given.Generation > e.Token.Generation
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e. The machine's
