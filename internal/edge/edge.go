@@ -110,12 +110,23 @@ func setSecurityHeaders(h http.Header) {
 	h["Content-Security-Policy"] = lockedPolicy
 }
 
+// varyIfKept says of an answer that a cache may keep that it depends on the origin, whether or not this request has named
+// one (RFC 9110 section 12.5.5).
+func varyIfKept(h http.Header) {
+	if kept := h["Cache-Control"]; h["Vary"] == nil && (len(kept) != 1 || kept[0] != "no-store") {
+		h["Vary"] = varyOrigin
+	}
+}
+
 // admit refuses what a page of a foreign origin may not do, which is anything but being linked to, and marks the answer
 // as readable by the origin that asks where it may read it.
 func (e *edge) admit(answer http.Header, r *http.Request) error {
-	if e.Loopback && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
+	if e.Loopback && r.Host != e.BaseHost && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
 		return reply.Fail(http.StatusForbidden, "forbidden_host",
 			"This hub only answers requests to a loopback host or to its base URL. Set -base-url to the address that clients use.")
+	}
+	if r.Header["Origin"] == nil && r.Header["Sec-Fetch-Site"] == nil {
+		return nil // no browser, or one too old to say where it is
 	}
 	answer["Vary"] = varyOrigin
 	origin := r.Header.Get("Origin")

@@ -177,3 +177,30 @@ func TestARequestThatIsCutHasItsLine(t *testing.T) {
 		t.Errorf("%v", line)
 	}
 }
+
+func TestWhatACacheMayKeepVariesByOrigin(t *testing.T) {
+	t.Parallel()
+	hub := New(Config{Loopback: true, BaseHost: "hub.test", Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/web/app.js" {
+			w.Header().Set("Cache-Control", "no-cache")
+			io.WriteString(w, "page")
+			return
+		}
+		reply.WriteBody(w, 200, []byte("{}"))
+	})})
+	for _, row := range []struct{ path, origin, want string }{
+		{"/web/app.js", "", "Origin"},
+		{"/web/app.js", "http://localhost:3000", "Origin"},
+		{"/api", "", ""},
+		{"/api", "http://localhost:3000", "Origin"},
+		{"/api", "https://evil.test", "Origin"},
+	} {
+		var headers []string
+		if row.origin != "" {
+			headers = []string{"Origin", row.origin}
+		}
+		if got := ask(hub, "GET", row.path, headers...).Header().Get("Vary"); got != row.want {
+			t.Errorf("%s from %q: Vary %q, want %q", row.path, row.origin, got, row.want)
+		}
+	}
+}

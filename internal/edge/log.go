@@ -85,13 +85,14 @@ func (w *witness) Note(name, value string) {
 func (w *witness) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
+		varyIfKept(w.Header())
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *witness) Write(b []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += int64(n)

@@ -131,8 +131,9 @@ func (s *scanner) text() string {
 
 // generation reads the token id SESSION.GENERATION followed by the letter of the kind.
 func (s *scanner) generation(session string, letter byte) int {
-	id, ok := strings.CutPrefix(s.text(), session+".")
-	if !ok || len(id) < 2 || id[len(id)-1] != letter {
+	id, ok := strings.CutPrefix(s.text(), session)
+	id, dot := strings.CutPrefix(id, ".")
+	if !ok || !dot || len(id) < 2 || id[len(id)-1] != letter {
 		s.bad = true
 		return 0
 	}
@@ -144,30 +145,35 @@ func (s *scanner) generation(session string, letter byte) int {
 
 // seconds reads a number as AppendSeconds writes it, as milliseconds. Any other way to write it is bad.
 func (s *scanner) seconds() int64 {
-	end := strings.IndexAny(s.rest, ",}")
-	if end < 0 {
-		s.bad = true
-		return 0
+	number := s.rest
+	rest, negative := strings.CutPrefix(s.rest, "-")
+	s.rest = rest
+	ms, _ := s.digits(16)
+	s.bad = s.bad || ms > 1<<50
+	ms *= 1000
+	if rest, ok := strings.CutPrefix(s.rest, "."); ok {
+		s.rest = rest
+		fraction, n := s.digits(3)
+		ms += fraction * [...]int64{0, 100, 10, 1}[n]
 	}
-	number := s.rest[:end]
-	s.rest = s.rest[end:]
-	whole, fraction, _ := strings.Cut(number, ".")
-	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || n > 1<<50 || n < -(1<<50) || len(fraction) > 3 {
-		s.bad = true
-		return 0
-	}
-	thousandths, err := strconv.ParseUint((fraction + "000")[:3], 10, 16)
-	ms := int64(thousandths)
-	if strings.HasPrefix(whole, "-") {
+	if negative {
 		ms = -ms
 	}
-	ms += n * 1000
-	var buf [24]byte
-	if err != nil || string(AppendSeconds(buf[:0], ms)) != number {
+	var buf [32]byte
+	if string(AppendSeconds(buf[:0], ms)) != number[:len(number)-len(s.rest)] {
 		s.bad = true
 	}
 	return ms
+}
+
+// digits cuts as many digits as there are, but at most n, and returns their value and how many there were.
+func (s *scanner) digits(n int) (value int64, count int) {
+	for count < n && count < len(s.rest) && '0' <= s.rest[count] && s.rest[count] <= '9' {
+		value = value*10 + int64(s.rest[count]-'0')
+		count++
+	}
+	s.rest = s.rest[count:]
+	return value, count
 }
 
 // AppendSeconds writes milliseconds as seconds, with decimals only where there are any.

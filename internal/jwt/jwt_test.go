@@ -22,6 +22,9 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add("a.b.c", []byte(`{"iss":"authhub","sub":"","sid":"","jti":".0a","iat":-0.5,"exp":0,"username":"","role":"","x":1}`), uint8(0))
 	f.Add("..", []byte(`{"iss":"authhub","sub":"a","sid":"b","jti":"b.01r","iat":01,"exp":1.10,"gen":1}`), uint8(1))
+	for _, number := range []string{"1.", "-0", "1.0004", ".5", "", "1125899906842625", "99999999999999999999"} {
+		f.Add("..", []byte(`{"iss":"authhub","sub":"a","sid":"b","jti":"b.1r","iat":`+number+`,"exp":1,"gen":1}`), uint8(1))
+	}
 	f.Fuzz(func(t *testing.T, token string, payload []byte, k uint8) {
 		for _, token := range []string{token, s.SignPayload(Kind(k%2), payload)} {
 			c, err := s.Open(token)

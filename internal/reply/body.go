@@ -42,7 +42,7 @@ func ReadForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*Form, e
 	if err := CheckCoding(r); err != nil {
 		return nil, err
 	}
-	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	mediaType, err := mediaTypeOf(r)
 	switch {
 	case err == nil && mediaType == "application/json":
 		members, err := parseObject(body)
@@ -93,10 +93,20 @@ func checkJSON(r *http.Request) error {
 	if err := CheckCoding(r); err != nil || r.Header["Content-Type"] == nil {
 		return err
 	}
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+	if mediaType, err := mediaTypeOf(r); err != nil || mediaType != "application/json" {
 		return Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
 	}
 	return nil
+}
+
+// mediaTypeOf returns what Content-Type says, without parameters. Nearly every client has none.
+func mediaTypeOf(r *http.Request) (string, error) {
+	given := r.Header.Get("Content-Type")
+	if given == "application/json" {
+		return given, nil
+	}
+	mediaType, _, err := mime.ParseMediaType(given)
+	return mediaType, err
 }
 
 // readBody returns the whole body, or the answer to one that is too large, too slow or cut short.
@@ -213,8 +223,12 @@ type cutter struct {
 	bad  bool
 }
 
-// space passes over what may stand between the tokens of JSON (RFC 8259 section 2).
-func (s *cutter) space() { s.rest = strings.TrimLeft(s.rest, " \t\r\n") }
+// space passes over what may stand between the tokens of JSON (RFC 8259 section 2), which mostly is nothing.
+func (s *cutter) space() {
+	if s.rest != "" && s.rest[0] <= ' ' {
+		s.rest = strings.TrimLeft(s.rest, " \t\r\n")
+	}
+}
 
 // cut cuts one token and the space around it.
 func (s *cutter) cut(token string) {
@@ -229,9 +243,19 @@ func (s *cutter) cutString() string {
 	s.space()
 	opened, ok := strings.CutPrefix(s.rest, `"`)
 	text, rest, closed := strings.Cut(opened, `"`)
-	s.rest, s.bad = rest, s.bad || !ok || !closed || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '\\' })
+	s.rest, s.bad = rest, s.bad || !ok || !closed || needsEscape(text)
 	s.space()
 	return text
+}
+
+// needsEscape reports whether valid UTF-8 has an escape or what has to be one. It looks at bytes, since a token is long.
+func needsEscape(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] == '\\' {
+			return true
+		}
+	}
+	return false
 }
 
 // parseURLEncoded reads a form body. Of a name that comes twice the first value counts.
