@@ -19,7 +19,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	}
 	got := c.nextTokens(first)
 	if got == nil {
-		return c.triedInVain(first) && !inSequence(row)
+		return c.triedInVain(first) && (!inSequence(row) || c.comesBehind(first, last))
 	}
 	again := 0
 	for _, e := range c.record {
@@ -46,6 +46,14 @@ func (c *trial) refreshesAround(first, last *Exchange) int {
 func (c *trial) triedInVain(e *Exchange) bool {
 	return slices.ContainsFunc(c.sessions[e.Session].refreshes, func(r *Exchange) bool {
 		return !r.exchanged() && inTime(e, r) && (r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= late)
+	})
+}
+
+// comesBehind reports whether all from first to last came so soon after a refresh that failed that they may have left before
+// the client heard of it.
+func (c *trial) comesBehind(first, last *Exchange) bool {
+	return slices.ContainsFunc(c.sessions[first.Session].refreshes, func(r *Exchange) bool {
+		return !r.exchanged() && r.endedBefore(first) && r.End.until(last.Arrival) <= late
 	})
 }
 
