@@ -95,7 +95,7 @@ func (s *soundWorld) openTabs(n int) {
 		t := s.newTab(&s.tokens)
 		transport := t.client.Transport.(*http.Transport)
 		transport.DisableKeepAlives = s.chance(4)
-		transport.MaxConnsPerHost = s.rand.IntN(3) * 2
+		transport.MaxConnsPerHost = s.rand.IntN(3) * 4 // over one or two alone, a crowd whose refresh fails looks like a loop
 		s.tabs = append(s.tabs, t)
 	}
 }
