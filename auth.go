@@ -273,6 +273,39 @@ func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, err
 	return s, u, nil
 }
 
+// Operations of these groups ask for an access token where the operator says so with -protect.
+const (
+	ofFiles = "files"
+	ofRun   = "run"
+)
+
+// tokenFor returns the token that operations of this group ask for.
+func (s *settings) tokenFor(group string) string {
+	switch {
+	case group == ofFiles && s.ProtectFiles, group == ofRun && s.ProtectRun:
+		return "access"
+	case group == ofFiles, group == ofRun:
+		return "none"
+	}
+	return group
+}
+
+// filesRoute and runRoute guard an operation as the operator asked with -protect.
+func filesRoute(serve hubHandler) hubHandler { return guarded(serve, ofFiles) }
+func runRoute(serve hubHandler) hubHandler   { return guarded(serve, ofRun) }
+
+// guarded asks for an access token where the group of the operation is protected.
+func guarded(serve hubHandler, group string) hubHandler {
+	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
+		if h.settings.tokenFor(group) == "access" {
+			if _, _, err := h.authenticate(r); err != nil {
+				return err
+			}
+		}
+		return serve(h, w, r)
+	}
+}
+
 // refOf returns which session a token is of.
 func refOf(c *jwt.Claims) account.SessionRef {
 	return account.SessionRef{User: c.Subject, Session: c.Session}

@@ -67,7 +67,7 @@ func serveFile(file results.File) hubHandler {
 			return nil
 		}
 		header["Content-Type"] = jsonType
-		patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: h.settings.timeouts.write}
+		patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: h.settings.timeouts.Write}
 		if wantsGzip(r, c) {
 			return serveGzip(patient, r, c, open)
 		}

@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"authhub/internal/flags"
 	"authhub/internal/jwt"
 	"authhub/internal/lab"
+	"authhub/internal/listen"
 	"authhub/internal/logs"
 	"authhub/internal/passwd"
 	"authhub/internal/ready"
@@ -38,24 +38,6 @@ import (
 	"authhub/internal/runs"
 	"authhub/internal/tour"
 	"authhub/web"
-)
-
-// timeouts are how long the hub waits for its clients.
-type timeouts struct {
-	header, idle time.Duration
-	read         time.Duration // for a whole request, or for the next part of a long body
-	write        time.Duration // for a whole answer, or for the next part of a long one
-	upload       time.Duration // for the longest body
-}
-
-func usualTimeouts() timeouts {
-	return timeouts{header: 10 * time.Second, idle: 2 * time.Minute, read: 30 * time.Second, write: time.Minute, upload: 10 * time.Minute}
-}
-
-const (
-	shutdownTimeout = 5 * time.Second
-
-	maxHeader = 12 << 10 // net/http reads 4 KiB more than it is told, which makes the 16 KiB of the contract
 )
 
 func main() {
@@ -72,7 +54,7 @@ type program struct {
 
 func newProgram(args []string) (*program, error) {
 	o, err := flags.Parse(args, os.Getenv)
-	return &program{settings{Options: o, timeouts: usualTimeouts()}, time.Now, rand.Reader, passwd.DurableRounds}, err
+	return &program{settings{Options: o, timeouts: listen.UsualTimeouts()}, time.Now, rand.Reader, passwd.DurableRounds}, err
 }
 
 // untilSignalled returns a context that ends with the first signal to stop. A second one, as from a terminal and from
@@ -80,7 +62,7 @@ func newProgram(args []string) (*program, error) {
 func untilSignalled() context.Context {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, func() { time.AfterFunc(3*shutdownTimeout, stop) }) // from then on one kills a hub that hangs
+	context.AfterFunc(ctx, func() { time.AfterFunc(3*listen.Grace, stop) }) // from then on one kills a hub that hangs
 	return ctx
 }
 
@@ -93,10 +75,10 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	case err != nil:
 	case o.Version:
-		fmt.Fprintln(stdout, "authhub", version())
+		fmt.Fprintln(stdout, "authhub", flags.Version())
 		return 0
 	case o.PrintDialect != "":
-		err = printDialect(stdout, o.PrintDialect)
+		err = flags.WriteDialect(stdout, o.PrintDialect)
 	case o.Check != "":
 		err = ready.Check(ctx, o.Check)
 	case o.Import != "":
@@ -120,12 +102,14 @@ func cli(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	listener, err := o.bind()
+	listener, err := listen.Open(o.Options)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	bound := listener.Addr().(*net.TCPAddr)
+	if o.namedBase = o.BaseURL != ""; !o.namedBase {
+		o.BaseURL = ready.Address(listener.Addr().(*net.TCPAddr))
+	}
 	to := logs.New(o.LogFormat, o.LogLevel, stderr)
 	log := to.Hub
 	if o.Readings != "" {
@@ -147,35 +131,30 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 	}
 	f := o.frontOf(ctx, hub)
 	defer f.close()
-	if o.Lab {
-		listener = lab.Listen(listener)
-	}
 	if o.Run {
 		if err := hub.runOnce(ctx, f.queue); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
-
-	server := o.newServer(f, bound, to)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
 	if o.ExitWithStdin {
 		go func() { io.Copy(io.Discard, stdin); stop() }()
 	}
+	return o.answer(ctx, listener, f, stdout, stderr, to)
+}
+
+// answer serves f on listener until ctx ends, and announces the hub once it is served.
+func (o *program) answer(ctx context.Context, listener net.Listener, f front, stdout, stderr io.Writer, to logs.Logs) error {
+	bound := listener.Addr().(*net.TCPAddr)
+	if o.Lab {
+		listener = lab.Listen(listener)
+	}
+	server := listen.Start(listener, listen.Config{Handler: o.edgeOf(f, bound, to), Timeouts: o.timeouts, ConnContext: lab.WithConnection, Log: to.Hub})
 	notice := ready.Notice{Options: o.Options, Bound: bound}
 	if err := notice.Announce(stdout, stderr, to); err != nil {
 		return err
 	}
 	defer notice.Withdraw()
-
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	log.Info("stopping")
-	shutDown(server, shutdownTimeout)
-	return nil
+	return server.Wait(ctx)
 }
 
 // front is what stands behind the edge: the hub, or the lab in front of it.
@@ -196,53 +175,12 @@ func (o *program) frontOf(ctx context.Context, hub *Hub) front {
 	return front{hub, hub.runs, cookies, func() {}}
 }
 
-// newServer returns the server of f, behind its edge. A proxy may change Host, so the origin of the base URL is allowed
-// by name.
-func (o *program) newServer(f front, bound *net.TCPAddr, to logs.Logs) *http.Server {
+// edgeOf returns f behind its edge. A proxy may change Host, so the origin of the base URL is allowed by name.
+func (o *program) edgeOf(f front, bound *net.TCPAddr, to logs.Logs) http.Handler {
 	base, _ := url.Parse(o.BaseURL)
 	origins := append(o.CORS, base.Scheme+"://"+base.Host)
-	return &http.Server{
-		Handler: edge.New(edge.Config{Next: f, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins,
-			Credentials: f.credentials, Log: to.Requests, Panics: to.Alarms}),
-		ReadHeaderTimeout: o.timeouts.header,
-		ReadTimeout:       o.timeouts.read,
-		WriteTimeout:      o.timeouts.write,
-		IdleTimeout:       o.timeouts.idle,
-		MaxHeaderBytes:    maxHeader,
-		ConnContext:       lab.WithConnection,
-
-		DisableGeneralOptionsHandler: true, // OPTIONS * is for the edge as well
-		ErrorLog:                     slog.NewLogLogger(to.Hub.Handler(), slog.LevelWarn),
-	}
-}
-
-// shutDown lets requests under way end, for a while.
-func shutDown(server *http.Server, patience time.Duration) {
-	grace, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		server.Close() // the connections that are left had their time
-	}
-}
-
-// bind opens the socket and settles what depends on where it is: the base URL, and whether the lab wants a key.
-func (o *program) bind() (net.Listener, error) {
-	listener, err := net.Listen("tcp", o.Addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", o.Addr)
-	}
-	if err != nil {
-		return nil, err
-	}
-	bound := listener.Addr().(*net.TCPAddr)
-	if o.namedBase = o.BaseURL != ""; !o.namedBase {
-		o.BaseURL = ready.Address(bound)
-	}
-	if o.Lab && strings.TrimSpace(o.LabKey) == "" && !bound.IP.IsLoopback() {
-		listener.Close()
-		return nil, fmt.Errorf("-lab on %s, which is not a loopback address: set AUTHHUB_LAB_KEY (%w)", o.Addr, flags.ErrMisuse)
-	}
-	return listener, nil
+	return edge.New(edge.Config{Next: f, Loopback: bound.IP.IsLoopback(), BaseHost: base.Host, Origins: origins,
+		Credentials: f.credentials, Log: to.Requests, Panics: to.Alarms})
 }
 
 // runTour plays the story against the hub at -base-url or, where none is given, against one of its own, in memory.
@@ -251,32 +189,11 @@ func runTour(ctx context.Context, o *program, out io.Writer) error {
 	if o.BaseURL != "" {
 		return tour.Play(ctx, o.BaseURL, out)
 	}
-	ctx, stop := context.WithCancel(ctx)
 	own := *o
 	own.Addr, own.Ephemeral, own.LogFormat, own.Dialect = "127.0.0.1:0", true, "off", nil // the story is in the hub's own API
-	line, announced := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		err := serve(ctx, &own, strings.NewReader(""), announced, io.Discard)
-		announced.CloseWithError(errors.Join(err, io.EOF))
-		ended <- err
-	}()
-	var base string
-	_, err := fmt.Fscanln(line, &base)
-	if err == nil {
-		err = tour.Play(ctx, base, out)
-	}
-	stop()
-	return errors.Join(err, <-ended)
-}
-
-// version is the module's version as the go command recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "devel"
-	}
-	return info.Main.Version
+	return tour.PlayOwn(ctx, out, func(ctx context.Context, stdout io.Writer) error {
+		return serve(ctx, &own, strings.NewReader(""), stdout, io.Discard)
+	})
 }
 
 // Hub is one whole hub. All its parts are required; hubs of one process share settings, operations and hasher.
@@ -305,7 +222,7 @@ type Hub struct {
 // settings is what the operator chose, the same for every hub of the process.
 type settings struct {
 	*flags.Options
-	timeouts  timeouts
+	timeouts  listen.Timeouts
 	namedBase bool // the operator has named the base URL: addresses in answers keep to it
 }
 
@@ -332,46 +249,13 @@ func newOperations() *route.Table[*Hub] {
 	t.Add("POST", "/api/run-ph-barrier-phase2", "run", "produce the three files", ofRun, runRoute((*Hub).startRun))
 	t.Add("GET", "/api/run-ph-barrier-phase2", "run", "the current or latest run", ofRun, runRoute((*Hub).showRun))
 
-	// main.go
+	// main.go, the health in store.go
 	t.Add("GET", "/api", "index", "this index", "none", (*Hub).showIndex)
 	t.Add("GET", "/healthz", "", "ready and able to store", "none", (*Hub).showHealth)
 	t.Add("GET", "/openapi.json", "", "the description of all operations for programs (OpenAPI 3.1)", "none", (*Hub).showDescription)
 	t.Add("GET", "/{$}", "", "the page for people", "none", (*Hub).showPage)
 	t.Add("GET", "/web/{file}", "", "", "none", (*Hub).showAsset)
 	return t
-}
-
-// Operations of these groups ask for an access token where the operator says so with -protect.
-const (
-	ofFiles = "files"
-	ofRun   = "run"
-)
-
-// tokenFor returns the token that operations of this group ask for.
-func (s *settings) tokenFor(group string) string {
-	switch {
-	case group == ofFiles && s.ProtectFiles, group == ofRun && s.ProtectRun:
-		return "access"
-	case group == ofFiles, group == ofRun:
-		return "none"
-	}
-	return group
-}
-
-// filesRoute and runRoute guard an operation as the operator asked with -protect.
-func filesRoute(serve hubHandler) hubHandler { return guarded(serve, ofFiles) }
-func runRoute(serve hubHandler) hubHandler   { return guarded(serve, ofRun) }
-
-// guarded asks for an access token where the group of the operation is protected.
-func guarded(serve hubHandler, group string) hubHandler {
-	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
-		if h.settings.tokenFor(group) == "access" {
-			if _, _, err := h.authenticate(r); err != nil {
-				return err
-			}
-		}
-		return serve(h, w, r)
-	}
 }
 
 // ServeHTTP answers a request of the dialect, where that describes its path, or else of the hub's own API.
@@ -404,7 +288,7 @@ func ofLab(path string) bool {
 
 // renewWriteDeadline gives an answer the whole time there is for writing one, after a wait that has used up some of it.
 func (h *Hub) renewWriteDeadline(w http.ResponseWriter) {
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.write)) // not every writer has deadlines
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.Write)) // not every writer has deadlines
 }
 
 // indexLine is one line of the index.
@@ -435,43 +319,20 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 	for i := range lines {
 		lines[i].Href = h.base + lines[i].Href
 	}
-	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": version(), "base_url": h.base, "operations": lines})
-}
-
-func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
-	health := map[string]any{"status": "ok"}
-	if many, ok := h.store.(*engine.Store); ok {
-		missing, err := many.Health(r.Context())
-		if err != nil && len(missing) > 0 {
-			err = notAnswering("The store does not answer. Nodes that are missing: " + strings.Join(missing, ", ") + ".")
-		}
-		if err != nil {
-			return err
-		}
-		health["store"] = map[string]any{"missing": missing}
-	} else if err := h.store.Ready(r.Context()); err != nil {
-		return err
-	}
-	return reply.WriteJSON(w, http.StatusOK, health)
+	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": flags.Version(), "base_url": h.base, "operations": lines})
 }
 
 func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
-	if h.settings.Lab {
-		return web.Serve(w, r, web.PageOfLab)
-	}
-	return web.Serve(w, r, web.Page)
+	return web.ServePage(w, r, h.settings.Lab)
 }
 
-// showAsset serves a part of the page. The page itself and the description have addresses of their own.
+// showAsset serves a part of the page.
 func (h *Hub) showAsset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("file")
 	if name == "dialect.json" {
 		return h.showSpoken(w)
 	}
-	if strings.HasPrefix(name, "index") || strings.HasPrefix(name, "openapi") {
-		return reply.Fail(http.StatusNotFound, "not_found", "The page has no file of this name.")
-	}
-	return web.Serve(w, r, name)
+	return web.ServeAsset(w, r, name)
 }
 
 // showSpoken tells the page what to ask for in the dialect, or null.
@@ -484,10 +345,7 @@ func (h *Hub) showSpoken(w http.ResponseWriter) error {
 }
 
 func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
-	if h.settings.Lab {
-		return web.Serve(w, r, web.DescriptionWithLab)
-	}
-	return web.Serve(w, r, web.Description)
+	return web.ServeDescription(w, r, h.settings.Lab)
 }
 
 // openLab returns the lab of the hub h.
@@ -547,37 +405,10 @@ func (h *Hub) serveCall(w http.ResponseWriter, r *http.Request, call *dialect.Ca
 	call.Serve(w, r, dialect.Host{
 		API:        http.HandlerFunc(h.serveOwn),
 		Introspect: http.HandlerFunc(h.serveIntrospection),
-		Base:       h.baseOf(r),
+		Base:       lab.BaseOf(r, h.base, h.namespace, h.settings.namedBase),
 		Now:        h.now(),
 		MaxAccess:  access,
 		MaxRefresh: refresh,
 		NewID:      h.newID,
 	})
-}
-
-// baseOf returns the address of this hub as the client of r knows it: the base URL, or the host that the client has
-// asked where the operator has named none; by the name of the namespace as host, or by its path.
-func (h *Hub) baseOf(r *http.Request) string {
-	base, err := url.Parse(h.base)
-	if err != nil {
-		return h.base
-	}
-	byHost := h.namespace != "" && strings.EqualFold(lab.NamespaceOfHost(r.Host), h.namespace)
-	if byHost || !h.settings.namedBase {
-		base.Host = r.Host
-	}
-	if byHost {
-		base.Path = strings.TrimSuffix(base.Path, "/ns/"+h.namespace)
-	}
-	return base.String()
-}
-
-// printDialect writes the description of a built-in dialect, to be copied and changed.
-func printDialect(w io.Writer, name string) error {
-	description, ok := dialect.Builtin(name)
-	if !ok {
-		return fmt.Errorf("-print-dialect: there is no dialect %q; there are %s (%w)", name, strings.Join(dialect.Names(), ", "), flags.ErrMisuse)
-	}
-	_, err := w.Write(description)
-	return err
 }

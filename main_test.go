@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -248,28 +247,6 @@ func (h *testHub) refreshWith(token string) *answer {
 }
 
 func bearerOf(token string) []string { return []string{"Authorization", "Bearer " + token} }
-
-func TestWhoeverOutlastsTheGraceIsCutOff(t *testing.T) {
-	t.Parallel()
-	arrived, stuck := make(chan struct{}), make(chan struct{})
-	defer close(stuck)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-stuck })}
-	go server.Serve(listener)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := http.Get("http://" + listener.Addr().String())
-		ended <- err
-	}()
-	<-arrived
-	shutDown(server, 10*time.Millisecond)
-	if err := <-ended; err == nil {
-		t.Error("the request was answered")
-	}
-}
 
 // eventually waits until cond holds, for half a minute at most.
 func eventually(t testing.TB, what string, cond func() bool) {

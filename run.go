@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"authhub/internal/engine"
+	"authhub/internal/listen"
 	"authhub/internal/phase2"
 	"authhub/internal/reply"
 	"authhub/internal/results"
@@ -325,7 +326,7 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, er
 		body:    http.MaxBytesReader(w, r.Body, maxUpload),
 		control: http.NewResponseController(w),
 		waits:   h.settings.timeouts,
-		latest:  time.Now().Add(h.settings.timeouts.upload),
+		latest:  time.Now().Add(h.settings.timeouts.Upload),
 	}
 	kept, err := h.output.Keep(body, h.newID())
 	if body.err != nil {
@@ -350,18 +351,18 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, er
 type patientReader struct {
 	body    io.Reader
 	control *http.ResponseController
-	waits   timeouts
+	waits   listen.Timeouts
 	latest  time.Time
 	err     error
 }
 
 func (p *patientReader) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(p.waits.read)
+	deadline := time.Now().Add(p.waits.Read)
 	if deadline.After(p.latest) {
 		deadline = p.latest
 	}
 	p.control.SetReadDeadline(deadline) // not every connection has deadlines; then there is none to move
-	p.control.SetWriteDeadline(deadline.Add(p.waits.write))
+	p.control.SetWriteDeadline(deadline.Add(p.waits.Write))
 	n, err := p.body.Read(b)
 	if err != nil && err != io.EOF {
 		p.err = err

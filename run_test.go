@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"authhub/internal/listen"
 	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 	"authhub/internal/results"
@@ -50,7 +51,7 @@ func TestARun(t *testing.T) {
 // TestSteadyClients: who reads or writes slowly but steadily is served, however long it takes.
 func TestSteadyClients(t *testing.T) {
 	t.Parallel()
-	patience := timeouts{header: time.Second, idle: time.Second, read: 700 * time.Millisecond, write: 700 * time.Millisecond, upload: time.Minute}
+	patience := listen.Timeouts{Header: time.Second, Idle: time.Second, Read: 700 * time.Millisecond, Write: 700 * time.Millisecond, Upload: time.Minute}
 	s := serveHub(t, patience)
 	const size = 24 << 20
 	s.largeResult(t, size)
@@ -68,13 +69,13 @@ func TestSteadyClients(t *testing.T) {
 		}
 		<-tick.C
 	}
-	if took := time.Since(start); n < size || took < patience.write {
+	if took := time.Since(start); n < size || took < patience.Write {
 		t.Errorf("%d of %d bytes after %v", n, size, took)
 	}
 
 	writer := s.dial(t)
 	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
-	for start = time.Now(); time.Since(start) < 2*patience.read; <-tick.C {
+	for start = time.Now(); time.Since(start) < 2*patience.Read; <-tick.C {
 	} // not a byte yet: too slow
 	io.WriteString(writer, fourReadings)
 	if got := statuses(writer, 1); !slices.Equal(got, []int{400}) {
@@ -88,7 +89,7 @@ func TestSteadyClients(t *testing.T) {
 			<-tick.C
 		}
 	}
-	if got := statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.read {
+	if got := statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.Read {
 		t.Errorf("an upload in drips, %v: %v", time.Since(start), got)
 	}
 }
@@ -105,7 +106,7 @@ func TestPatienceOfARun(t *testing.T) {
 		begun := time.Now()
 		got := statuses(c, 1)
 		s.slow.Store(false)
-		if took := time.Since(begun); !slices.Equal(got, []int{200}) || took < 3*shortPatience.write {
+		if took := time.Since(begun); !slices.Equal(got, []int{200}) || took < 3*shortPatience.Write {
 			t.Errorf("%q: %v after %v", body, got, took)
 		}
 	}
@@ -138,7 +139,7 @@ func (b *lockedBuffer) String() string {
 }
 
 // serveHub runs a hub with this patience until the test ends.
-func serveHub(t *testing.T, patience timeouts, args ...string) *served {
+func serveHub(t *testing.T, patience listen.Timeouts, args ...string) *served {
 	t.Helper()
 	s := &served{dir: t.TempDir(), log: new(lockedBuffer)}
 	o, err := newProgram(append([]string{"-addr", "127.0.0.1:0", "-dir", s.dir, "-log", "json"}, args...))
@@ -148,7 +149,7 @@ func serveHub(t *testing.T, patience timeouts, args ...string) *served {
 	o.timeouts, o.rounds = patience, passwd.EphemeralRounds
 	o.now = func() time.Time {
 		if s.slow.Load() {
-			<-time.After(3 * shortPatience.write)
+			<-time.After(3 * shortPatience.Write)
 		}
 		return time.Now()
 	}
@@ -177,7 +178,7 @@ func serveHub(t *testing.T, patience timeouts, args ...string) *served {
 	return s
 }
 
-var shortPatience = timeouts{header: 150 * time.Millisecond, idle: 300 * time.Millisecond, read: 300 * time.Millisecond, write: 300 * time.Millisecond, upload: time.Second}
+var shortPatience = listen.Timeouts{Header: 150 * time.Millisecond, Idle: 300 * time.Millisecond, Read: 300 * time.Millisecond, Write: 300 * time.Millisecond, Upload: time.Second}
 
 func (s *served) dial(t testing.TB) *net.TCPConn {
 	t.Helper()

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -285,6 +286,24 @@ func (o *program) readUsers() ([]*account.User, error) {
 
 // embedded returns the store of a hub that has a lab: -lab is refused with any other.
 func (h *Hub) embedded() *account.Embedded { return h.store.(*account.Embedded) }
+
+// showHealth answers whether the hub can store; of many hubs, with the nodes of the store that are missing.
+func (h *Hub) showHealth(w http.ResponseWriter, r *http.Request) error {
+	health := map[string]any{"status": "ok"}
+	if many, ok := h.store.(*engine.Store); ok {
+		missing, err := many.Health(r.Context())
+		if err != nil && len(missing) > 0 {
+			err = notAnswering("The store does not answer. Nodes that are missing: " + strings.Join(missing, ", ") + ".")
+		}
+		if err != nil {
+			return err
+		}
+		health["store"] = map[string]any{"missing": missing}
+	} else if err := h.store.Ready(r.Context()); err != nil {
+		return err
+	}
+	return reply.WriteJSON(w, http.StatusOK, health)
+}
 
 // answerError is the one place where an error becomes an answer.
 func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {

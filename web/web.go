@@ -39,10 +39,10 @@ var pageTypes = map[string]string{
 
 // Names of files: the page and the description (OpenAPI 3.1), of a hub with a lab and of one without.
 const (
-	Page               = "index.html"
-	PageOfLab          = "index-with-lab.html"
-	Description        = "openapi-without-lab.json"
-	DescriptionWithLab = "openapi.json"
+	page               = "index.html"
+	pageOfLab          = "index-with-lab.html"
+	description        = "openapi-without-lab.json"
+	descriptionWithLab = "openapi.json"
 )
 
 // asset is one file of the page.
@@ -51,8 +51,33 @@ type asset struct {
 	tag     string // of the bytes, since an embedded file has no date
 }
 
-// Serve answers with the file of this name. Errors: a 404 where there is none.
-func Serve(w http.ResponseWriter, r *http.Request, name string) error {
+// ServePage answers with the page, of a hub with a lab or of one without.
+func ServePage(w http.ResponseWriter, r *http.Request, lab bool) error {
+	if lab {
+		return serve(w, r, pageOfLab)
+	}
+	return serve(w, r, page)
+}
+
+// ServeDescription answers with the description, of a hub with a lab or of one without.
+func ServeDescription(w http.ResponseWriter, r *http.Request, lab bool) error {
+	if lab {
+		return serve(w, r, descriptionWithLab)
+	}
+	return serve(w, r, description)
+}
+
+// ServeAsset answers with the part of the page of this name. Errors: a 404 where there is none. The page itself and the
+// description have addresses of their own.
+func ServeAsset(w http.ResponseWriter, r *http.Request, name string) error {
+	if strings.HasPrefix(name, "index") || strings.HasPrefix(name, "openapi") {
+		name = ""
+	}
+	return serve(w, r, name)
+}
+
+// serve answers with the file of this name. Errors: a 404 where there is none.
+func serve(w http.ResponseWriter, r *http.Request, name string) error {
 	a, ok := assets()[name]
 	if !ok {
 		return reply.Fail(http.StatusNotFound, "not_found", "The page has no file of this name.")
@@ -82,8 +107,8 @@ var assets = sync.OnceValue(func() map[string]asset {
 		}
 		return nil
 	})
-	add(Description, dropLab(all[DescriptionWithLab].content))
-	add(PageOfLab, markLab(all[Page].content))
+	add(description, dropLab(all[descriptionWithLab].content))
+	add(pageOfLab, markLab(all[page].content))
 	return all
 })
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,6 +222,17 @@ func (o *Options) setDialect(nameOrFile string) error {
 	return err
 }
 
+// WriteDialect writes the description of a built-in dialect, to be copied and changed. Errors: ErrMisuse for a name
+// that no built-in dialect has.
+func WriteDialect(w io.Writer, name string) error {
+	description, ok := dialect.Builtin(name)
+	if !ok {
+		return fmt.Errorf("-print-dialect: there is no dialect %q; there are %s (%w)", name, strings.Join(dialect.Names(), ", "), ErrMisuse)
+	}
+	_, err := w.Write(description)
+	return err
+}
+
 // lifetimesOfDialect takes over the lifetimes that the dialect comes with, where no flag says another.
 func (o *Options) lifetimesOfDialect(given map[string]bool) {
 	if o.Dialect == nil {
@@ -264,4 +276,13 @@ func (o *Options) setLogLevel(level string) error {
 		return errors.New("must be debug, info, warn or error")
 	}
 	return nil
+}
+
+// Version is the module's version as the go command recorded it.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "devel"
+	}
+	return info.Main.Version
 }

@@ -113,7 +113,7 @@ type bench struct {
 func New(ctx context.Context, host Host, root Parts) *Lab {
 	l := &Lab{Host: host, ctx: ctx, seeds: root.Store.Seeds(), identity: maphash.MakeSeed(), spaces: make(map[string]*bench)}
 	if base, err := url.Parse(root.Base); err == nil {
-		l.baseName = NamespaceOfHost(base.Host)
+		l.baseName = namespaceOfHost(base.Host)
 	}
 	l.root = l.newBench(root)
 	return l

@@ -95,20 +95,37 @@ func redirectToPage(w http.ResponseWriter, r *http.Request, name string) error {
 // split returns the namespace of r, by the host or by the path, and the request as the namespace's hub is to see it.
 // Errors: as splitNamespace.
 func (l *Lab) split(r *http.Request) (string, *http.Request, error) {
-	if name := NamespaceOfHost(r.Host); name != "" && name != l.baseName && isNamespace(name) {
+	if name := namespaceOfHost(r.Host); name != "" && name != l.baseName && isNamespace(name) {
 		return name, r, nil
 	}
 	return splitNamespace(r)
 }
 
-// NamespaceOfHost returns NAME of NAME.localhost:PORT; "" for any other host (RFC 6761 section 6.3).
-func NamespaceOfHost(host string) string {
+// namespaceOfHost returns NAME of NAME.localhost:PORT; "" for any other host (RFC 6761 section 6.3).
+func namespaceOfHost(host string) string {
 	name, _, _ := strings.Cut(host, ":")
 	name, ok := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".localhost")
 	if !ok || strings.Contains(name, ".") {
 		return ""
 	}
 	return name
+}
+
+// BaseOf returns the address of a hub as the client of r knows it: the base URL, or the host that the client has asked
+// where the operator has not named a base URL; by the name of the namespace as host, or by its path.
+func BaseOf(r *http.Request, base, namespace string, named bool) string {
+	address, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	byHost := namespace != "" && strings.EqualFold(namespaceOfHost(r.Host), namespace)
+	if byHost || !named {
+		address.Host = r.Host
+	}
+	if byHost {
+		address.Path = strings.TrimSuffix(address.Path, "/ns/"+namespace)
+	}
+	return address.String()
 }
 
 // splitNamespace returns the namespace of r, "" for none, and the request as the namespace's hub is to see it: of

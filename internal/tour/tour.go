@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,26 @@ const (
 // Play plays the story against the hub at base. The error says which answer was not as it has to be.
 func Play(ctx context.Context, base string, out io.Writer) error {
 	return (&tour{ctx: ctx, base: base, out: out}).play()
+}
+
+// PlayOwn plays the story against a hub of its own. serve runs that hub until its context ends, and writes the hub's
+// base URL to stdout once it is ready. Errors: those of Play and of serve.
+func PlayOwn(ctx context.Context, out io.Writer, serve func(ctx context.Context, stdout io.Writer) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	line, announced := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := serve(ctx, announced)
+		announced.CloseWithError(errors.Join(err, io.EOF))
+		ended <- err
+	}()
+	var base string
+	_, err := fmt.Fscanln(line, &base)
+	if err == nil {
+		err = Play(ctx, base, out)
+	}
+	stop()
+	return errors.Join(err, <-ended)
 }
 
 // tour is a client that stops at the first answer that is not as it has to be: from then on err is set and
