@@ -134,7 +134,7 @@ func cleanCopy(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	copyFile(t, binary, filepath.Join(dir, "authhub"))
+	copyFile(t, binary(), filepath.Join(dir, "authhub"))
 	for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
 		copyFile(t, filepath.Join(root, name), filepath.Join(dir, name))
 	}

@@ -21,12 +21,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/built"
 )
 
-// Set by TestMain.
 var (
-	binary string   // the built hub
-	shared *process // the hub whose namespaces tests take; started by the first that needs it
+	buildDir string   // "" until a test needs the binary
+	shared   *process // the hub whose namespaces tests take; started by the first that needs it
 )
 
 // root is the project's folder, seen from the folder that these tests run in.
@@ -34,18 +35,10 @@ const root = "../.."
 
 func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 
-// runAll builds the binary, runs the tests and looks at what the shared hub has logged.
+// runAll runs the tests and looks at what the shared hub has logged.
 func runAll(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "authhub-e2e-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		binary, err = build(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	status := m.Run()
+	defer os.RemoveAll(buildDir)
 	if shared == nil {
 		return status
 	}
@@ -56,23 +49,24 @@ func runAll(m *testing.M) int {
 	return status
 }
 
-// build compiles the hub into dir, with the race detector if the tests have it.
-func build(dir string) (string, error) {
-	path := filepath.Join(dir, "authhub")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
+// binary returns the path of the hub. The first test that needs it builds it, with the race detector if the tests have
+// it. No test can go on without it, so an error is a panic.
+var binary = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "authhub-e2e-")
+	if err != nil {
+		panic(err)
 	}
-	args := []string{"build", "-o", path}
+	buildDir = dir
+	var flags []string
 	if raceDetector {
-		args = append(args, "-race")
+		flags = append(flags, "-race")
 	}
-	cmd := exec.Command("go", append(args, ".")...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %v\n%s", err, out)
+	path, err := built.Hub(root, dir, flags...)
+	if err != nil {
+		panic(err)
 	}
-	return path, nil
-}
+	return path
+})
 
 // process is a running hub.
 type process struct {
@@ -124,9 +118,9 @@ func launchDeaf(args ...string) (*process, error) {
 }
 
 func newProcess(env []string, args ...string) *process {
-	p := &process{cmd: exec.Command(binary, args...), ready: make(chan struct{}), ended: make(chan struct{})}
+	p := &process{cmd: exec.Command(binary(), args...), ready: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd.Env = append(cleanEnvironment(), env...)
-	p.cmd.Dir = filepath.Dir(binary) // where a hub that is given no -dir makes one
+	p.cmd.Dir = filepath.Dir(binary()) // where a hub that is given no -dir makes one
 	p.cmd.SysProcAttr = endWithParent()
 	return p
 }

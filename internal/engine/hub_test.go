@@ -11,11 +11,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/built"
 )
 
 // build returns the path of the program, built once.
@@ -25,12 +26,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	buildDir = dir
-	path := filepath.Join(dir, "authhub.exe")
-	out, err := exec.Command("go", "build", "-o", path, "authhub").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
+	return built.Hub("../..", dir)
 })
 
 var buildDir string // "" if nothing was built
