@@ -106,9 +106,10 @@ func (c *crashes) live(life int) {
 	if life%3 == 0 {
 		killer = c.killPublishing
 	}
-	go killer(h.process, time.Duration(20+c.random.IntN(400))*time.Millisecond)
+	after := time.Duration(20+c.random.IntN(400)) * time.Millisecond
 
 	var atWork sync.WaitGroup
+	atWork.Go(func() { killer(h.process, after) })
 	for _, client := range c.clients {
 		atWork.Go(func() { client.work(h) })
 	}

@@ -92,8 +92,10 @@ func (h *hub) start() error {
 		return fmt.Errorf("the hub has not started: %w", err)
 	}
 	h.cmd = cmd
-	h.base = strings.TrimSpace(line)
-	h.addr = strings.TrimPrefix(h.base, "http://")
+	if h.base == "" { // clients read it while the hub is started again
+		h.base = strings.TrimSpace(line)
+		h.addr = strings.TrimPrefix(h.base, "http://")
+	}
 	return nil
 }
 
