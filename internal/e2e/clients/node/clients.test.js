@@ -108,9 +108,11 @@ async function logIn(ns, members = {}) {
   return answer.json();
 }
 
-// race is the README's: five callers meet the end of the access token together.
+// race is the README's: five callers meet the end of the access token together. The refresh takes its time: a client that
+// lets callers share a refresh under way would rightly be told of a second one if its last 401 came after the first.
 async function race(ns, ask) {
   await ns.lab.advance('16m');
+  await ns.lab.fault({ operation: 'refresh', delay: '100ms', times: 0 });
   await ns.lab.fault({ operation: 'me', hold: 5 });
   await Promise.all([ask(), ask(), ask(), ask(), ask()]);
 }
