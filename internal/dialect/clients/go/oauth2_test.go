@@ -99,6 +99,53 @@ func TestOAuth2(t *testing.T) {
 	if ask(t, "GET", address+"/lab/requests?operation=refresh", "", &record); len(record.Requests) != 1 {
 		t.Errorf("%d refreshes, want 1", len(record.Requests))
 	}
+	clean(t, address)
+}
+
+// x/oauth2 keeps the token that it has until a refresh succeeds, so after a lost answer every call sends the spent one.
+func TestOAuth2LosesARefresh(t *testing.T) {
+	address := startHub(t) + "/ns/go"
+	config := &oauth2.Config{ClientID: "app", Endpoint: oauth2.Endpoint{TokenURL: address + "/oauth/token"}}
+	token, err := config.PasswordCredentialsToken(t.Context(), "demo", "demo-password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, "PUT", address+"/lab/clock", `{"advance":"16m"}`, nil)
+	ask(t, "POST", address+"/lab/faults", `{"operation":"refresh","drop":"after"}`, nil)
+	token.Expiry = token.Expiry.Add(-16 * time.Minute)
+	client := config.Client(context.Background(), token)
+
+	var refused *oauth2.RetrieveError
+	if _, err := client.Get(address + "/oauth/userinfo"); err == nil || errors.As(err, &refused) {
+		t.Fatalf("a lost answer: %v", err)
+	}
+	if _, err := client.Get(address + "/oauth/userinfo"); !errors.As(err, &refused) || refused.ErrorCode != "invalid_grant" {
+		t.Fatalf("the next call: %v", err)
+	}
+	var record struct {
+		Requests []struct{ Code string }
+	}
+	ask(t, "GET", address+"/lab/requests?operation=refresh", "", &record)
+	if r := record.Requests; len(r) != 2 || r[0].Code != "" || r[1].Code != "token_reused" {
+		t.Errorf("the refreshes are %v, want a lost and a refused one", r)
+	}
+
+	if token, err = config.PasswordCredentialsToken(t.Context(), "demo", "demo-password"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := config.Client(context.Background(), token).Get(address + "/oauth/userinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.Body.Close(); answer.StatusCode != 200 {
+		t.Errorf("a new session: %s", answer.Status)
+	}
+	clean(t, address)
+}
+
+// clean fails the test unless the report finds nothing.
+func clean(t *testing.T, address string) {
+	t.Helper()
 	var report struct{ Findings []any }
 	if ask(t, "GET", address+"/lab/report", "", &report); len(report.Findings) > 0 {
 		t.Errorf("the report finds %v", report.Findings)
