@@ -54,12 +54,27 @@ test('@directus/sdk in mode cookie', async () => {
   const lab = bench(address)
   const jar = new Jar()
   const client = createDirectus(address, { globals: { fetch: jar.fetch } }).with(authentication('cookie', { autoRefresh: false, credentials: 'include' })).with(rest({ credentials: 'include' }))
+  await assert.rejects(client.login('demo@example.test', 'wrong'), (e) => {
+    assert.deepEqual(e.errors, wrong.errors)
+    return true
+  })
   const session = await client.login('demo@example.test', 'demo-password')
   assert.equal(session.refresh_token, undefined)
   assert.match(jar.lines[0], new RegExp(`^directus_refresh_token=.*; Path=${new URL(address).pathname}/; Max-Age=604800; HttpOnly; SameSite=Lax$`))
 
   await lab.pass(16)
-  await client.refresh()
+  const users = await five(() => client.request(readMe()))
+  assert.deepEqual(users.map((u) => u.email), Array(5).fill('demo@example.test'))
+  assert.equal((await lab.requests('refresh')).length, 1)
+
+  await lab.pass(16)
+  await lab.fault({ operation: 'refresh', drop: 'after' })
+  await assert.rejects(client.refresh())
+  assert.equal(await client.getToken(), null)
+  await assert.rejects(client.refresh(), (e) => e.errors[0].extensions.code === 'INVALID_CREDENTIALS') // the jar still has the spent token
+  assert.deepEqual((await lab.requests('refresh')).map((r) => r.code), [null, null, 'token_reused'])
+
+  await client.login('demo@example.test', 'demo-password')
   assert.equal((await client.request(readMe())).email, 'demo@example.test')
   await client.logout()
   assert.equal(jar.cookies.size, 0)

@@ -1,6 +1,6 @@
 import { before, test } from 'node:test'
 import assert from 'node:assert/strict'
-import { bench, space, startHub } from './hub.js'
+import { bench, five, space, startHub } from './hub.js'
 
 let hub
 before(async () => {
@@ -28,12 +28,22 @@ test('the fetch examples of dummyjson', async () => {
   const expired = await me(accessToken)
   assert.deepEqual([expired.status, await expired.json()], [401, { message: 'Token Expired!' }])
 
-  const refreshed = await (await fetch(address + '/auth/refresh', {
+  const refresh = (refreshToken) => fetch(address + '/auth/refresh', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ refreshToken, expiresInMins: 30 }),
     credentials: 'include',
-  })).json()
-  assert.equal((await me(refreshed.accessToken)).status, 200)
+  })
+  const refreshed = await (await refresh(refreshToken)).json()
+  assert.deepEqual((await five(() => me(refreshed.accessToken))).map((answer) => answer.status), Array(5).fill(200))
+
+  await lab.pass(31)
+  assert.equal((await me(refreshed.accessToken)).status, 401)
+  await lab.fault({ operation: 'refresh', drop: 'after' })
+  await assert.rejects(refresh(refreshed.refreshToken), TypeError)
+  const spent = await refresh(refreshed.refreshToken) // the next try has only the spent token
+  assert.deepEqual([spent.status, await spent.json()], [403, { message: 'Invalid refresh token' }])
+  const again = await (await login('demo-password')).json()
+  assert.equal((await me(again.accessToken)).status, 200)
   await lab.clean()
 })

@@ -41,9 +41,10 @@ export function bench(address) {
     fault: (fault) => ask('POST', '/lab/faults', fault),
     grace: () => ask('PUT', '/lab/refresh-policy', { reuse: 'grace', grace: '10s' }),
     requests: async (operation) => (await ask('GET', `/lab/requests?operation=${operation}`)).requests,
+    findings: async () => (await ask('GET', '/lab/report')).findings,
     // clean fails unless the report finds nothing.
     async clean() {
-      assert.deepEqual((await ask('GET', '/lab/report')).findings, [])
+      assert.deepEqual(await this.findings(), [])
     },
   }
 }

@@ -12,13 +12,19 @@ before(async () => {
 
 const demo = { username: 'demo', password: 'demo-password' }
 
+// simple is simple-oauth2 with the paths of a namespace.
+function simple(address) {
+  const path = address.replace(hub, '')
+  return new ResourceOwnerPassword({
+    client: { id: 'app', secret: 'secret' },
+    auth: { tokenHost: hub, tokenPath: path + '/oauth/token', revokePath: path + '/oauth/revoke' },
+  })
+}
+
 test('simple-oauth2: the life of a session', async () => {
   const address = space(hub)
   const lab = bench(address)
-  const client = new ResourceOwnerPassword({
-    client: { id: 'app', secret: 'secret' },
-    auth: { tokenHost: hub, tokenPath: address.replace(hub, '') + '/oauth/token', revokePath: address.replace(hub, '') + '/oauth/revoke' },
-  })
+  const client = simple(address)
   await assert.rejects(client.getToken({ username: 'demo', password: 'wrong' }), (e) => e.data.payload.error === 'invalid_grant')
 
   let token = await client.getToken({ ...demo, scope: 'profile' })
@@ -31,7 +37,25 @@ test('simple-oauth2: the life of a session', async () => {
 
   await token.revokeAll()
   await token.revokeAll() // RFC 7009 section 2.2: the token is dead already, which is no error
+  await lab.clean()
   await assert.rejects(token.refresh(), (e) => e.data.payload.error === 'invalid_grant')
+  assert.deepEqual((await lab.findings()).map((f) => f.rule), ['token_after_logout']) // this test's own doing
+})
+
+test('simple-oauth2 keeps the spent token when the answer of a refresh is lost', async () => {
+  const address = space(hub)
+  const lab = bench(address)
+  const client = simple(address)
+  let token = await client.getToken(demo)
+  await lab.pass(16)
+  await lab.fault({ operation: 'refresh', drop: 'after' })
+  await assert.rejects(token.refresh(), { code: 'ECONNRESET' })
+  await assert.rejects(token.refresh(), (e) => e.data.payload.error === 'invalid_grant')
+  assert.deepEqual((await lab.requests('refresh')).map((r) => r.code), [null, 'token_reused'])
+
+  token = await client.getToken(demo)
+  await token.revokeAll()
+  await lab.clean()
 })
 
 test('oauth4webapi: metadata, tokens, userinfo, introspection, revocation', async () => {
@@ -69,11 +93,36 @@ test('oauth4webapi: metadata, tokens, userinfo, introspection, revocation', asyn
   await lab.clean()
 })
 
+test('oauth4webapi: the answer of a refresh is lost, and the session is over', async () => {
+  const address = space(hub)
+  const lab = bench(address)
+  const insecure = { [oauth.allowInsecureRequests]: true }
+  const [client, none] = [{ client_id: 'app' }, oauth.None()]
+  const as = { issuer: address, token_endpoint: address + '/oauth/token', introspection_endpoint: address + '/oauth/introspect' }
+  const login = async () => oauth.processGenericTokenEndpointResponse(as, client,
+    await oauth.genericTokenEndpointRequest(as, client, none, 'password', demo, insecure))
+  const tokens = await login()
+  const refresh = async () => oauth.processRefreshTokenResponse(as, client,
+    await oauth.refreshTokenGrantRequest(as, client, none, tokens.refresh_token, insecure))
+
+  await lab.pass(16)
+  await lab.fault({ operation: 'refresh', drop: 'after' })
+  await assert.rejects(refresh(), TypeError) // fetch's own
+  await assert.rejects(refresh(), { error: 'invalid_grant' })
+  assert.deepEqual((await lab.requests('refresh')).map((r) => r.code), [null, 'token_reused'])
+
+  const { access_token } = await login()
+  const introspection = await oauth.processIntrospectionResponse(as, client, await oauth.introspectionRequest(as, client, none, access_token, insecure))
+  assert.equal(introspection.active, true)
+  await lab.clean()
+})
+
 test('openid-client: discovery, tokens, a lost answer', async () => {
   const address = space(hub)
   const lab = bench(address)
   await lab.grace()
   const config = await openid.discovery(new URL(address), 'app', undefined, openid.None(), { algorithm: 'oauth2', execute: [openid.allowInsecureRequests] })
+  await assert.rejects(openid.genericGrantRequest(config, 'password', { ...demo, password: 'wrong' }), { error: 'invalid_grant' })
   let tokens = await openid.genericGrantRequest(config, 'password', demo)
   assert.equal((await openid.fetchUserInfo(config, tokens.access_token, 'user-demo')).name, 'Demo User')
   assert.equal((await openid.tokenIntrospection(config, tokens.access_token)).username, 'demo')
@@ -84,6 +133,8 @@ test('openid-client: discovery, tokens, a lost answer', async () => {
   await assert.rejects(refresh())
   tokens = await refresh()
   assert.ok(tokens.expires_in <= 900 && tokens.expires_in > 800) // what is left
+  const users = await five(() => openid.fetchUserInfo(config, tokens.access_token, 'user-demo'))
+  assert.deepEqual(users.map((u) => u.name), Array(5).fill('Demo User'))
   await openid.tokenRevocation(config, tokens.refresh_token)
   await assert.rejects(openid.genericGrantRequest(config, 'client_credentials', {}), { error: 'unsupported_grant_type' })
   await lab.clean()

@@ -57,6 +57,22 @@ test('auth-js: the answer of a refresh is lost, and grace gives it again', async
   await lab.clean()
 })
 
+test('auth-js: the answer of a refresh is lost, and the session is over', async () => {
+  const address = space(hub)
+  const lab = bench(address)
+  const auth = client(address)
+  await auth.signInWithPassword({ email: 'demo@example.test', password: 'demo-password' })
+  await lab.pass(16)
+  await lab.fault({ operation: 'refresh', drop: 'after' })
+  const lost = await auth.getUser() // which tries again by itself, 200 ms later
+  assert.equal(lost.error.code, 'refresh_token_already_used')
+  assert.deepEqual((await lab.requests('refresh')).map((r) => r.code), [null, 'token_reused'])
+  assert.equal((await auth.getSession()).data.session, null)
+  assert.equal((await auth.signInWithPassword({ email: 'demo@example.test', password: 'demo-password' })).error, null)
+  assert.equal((await auth.getUser()).error, null)
+  await lab.clean()
+})
+
 test('auth-js: a session that another ends', async () => {
   const address = space(hub)
   const lab = bench(address)
