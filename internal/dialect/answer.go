@@ -124,6 +124,7 @@ func (d *Dialect) parseErrors(n node, t *templates) []*entry {
 		return nil
 	}
 	var all []*entry
+	scoped := make(map[string]*templates) // by operation
 	for _, name := range o.names {
 		at, _ := n.member(o, name)
 		e := new(entry)
@@ -137,7 +138,10 @@ func (d *Dialect) parseErrors(n node, t *templates) []*entry {
 		if !slices.ContainsFunc(Codes, func(code string) bool { return matches(pattern, code) }) {
 			at.fault("names no error: CODE, BEGINNING* or *, with OPERATION: before it for those of one operation; codes are " + strings.Join(Codes, ", "))
 		}
-		at.parseEntry(e, t)
+		if scoped[op] == nil {
+			scoped[op] = t.in(d.scopeOfErrors(op))
+		}
+		at.parseEntry(e, scoped[op])
 		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b *entry) int { return rank(b) - rank(a) })

@@ -36,43 +36,8 @@ type condition struct {
 	want  string
 }
 
-// verb is what an operation of a dialect means.
-type verb struct {
-	own     string   // METHOD /path of the hub's own API; "" for none
-	lab     string   // the operation's name in faults and the record
-	in      []string // the values that it takes
-	purpose string
-	token   string            // as in the index: none, access, refresh, access or refresh
-	from    map[string]string // where the hub's own API has them
-}
-
-const ownPath = "/api/authentication/"
-
-var (
-	fromBody = map[string]string{"username": "body.username", "email": "body.email", "name": "body.name", "password": "body.password",
-		"expires_in": "body.expires_in", "refresh_expires_in": "body.refresh_expires_in", "refresh_token": "body.refresh_token|authorization.Bearer"}
-	fromHeader = map[string]string{"token": "authorization.Bearer"}
-)
-
-// verbs are all there are. What an operation's "in" does not say comes from where the hub's own API has it.
-var verbs = map[string]verb{
-	"register": {"POST " + ownPath + "register", "register", []string{"username", "email", "name", "password"},
-		"make an account and log in", "none", fromBody},
-	"login": {"POST " + ownPath + "login", "login", []string{"username", "email", "password", "expires_in", "refresh_expires_in"},
-		"log in", "none", fromBody},
-	"me":            {"GET " + ownPath + "me", "me", []string{"token"}, "the current user", "access", fromHeader},
-	"refresh":       {"POST " + ownPath + "refresh", "refresh", []string{"refresh_token"}, "exchange the refresh token for a new pair", "refresh", fromBody},
-	"logout":        {"POST " + ownPath + "logout", "logout", []string{"token"}, "end the session", "access or refresh", fromHeader},
-	"logout_all":    {"POST " + ownPath + "logout?all=true", "logout", []string{"token"}, "end all sessions of the user", "access or refresh", fromHeader},
-	"logout_others": {"POST " + ownPath + "logout?others=true", "logout", []string{"token"}, "end the user's other sessions", "access or refresh", fromHeader},
-	"revoke":        {"POST " + ownPath + "logout", "logout", []string{"token"}, "end the session, also with a token that is dead already", "access or refresh", fromHeader},
-	"introspect":    {"", "introspect", []string{"token"}, "whether a token is active", "none", fromHeader},
-	"verify":        {"", "introspect", []string{"token"}, "whether a token is active, an error if not", "none", fromHeader},
-	"document":      {"", "other", nil, "a fixed document", "none", nil},
-}
-
 // parseOperation reads an operation; nil if what it means can't be told.
-func parseOperation(n node, t *templates) *operation {
+func (d *Dialect) parseOperation(n node, t *templates) *operation {
 	o := n.object([]string{"op", "on", "when", "in", "status", "headers", "out", "inactive"})
 	if o == nil {
 		return nil
@@ -97,7 +62,7 @@ func parseOperation(n node, t *templates) *operation {
 	}
 	in, _ := n.member(o, "in")
 	op.parseIn(in)
-	op.parseOut(n, o, t)
+	op.parseOut(n, o, t.in(d.scopeOf(op, n.path, t.claims)))
 	return op
 }
 
@@ -120,9 +85,12 @@ func (op *operation) parseOut(n node, o *object, t *templates) {
 	}
 	op.inactive = literal(`{"active":false}`)
 	if inactive, ok := n.member(o, "inactive"); ok {
-		if op.inactive, _ = t.compile(inactive.path, inactive.value); op.op != "introspect" {
+		if op.op != "introspect" {
 			inactive.fault("belongs to introspect")
 		}
+		dead := *t.scope
+		dead.of, dead.names = `"inactive"`, everywhere
+		op.inactive, _ = t.in(&dead).compile(inactive.path, inactive.value)
 	}
 	switch {
 	case op.out != nil:
@@ -190,6 +158,17 @@ func (op *operation) parseOn(n node) {
 	}
 }
 
+// params returns the names of the parts in braces.
+func (op *operation) params() []string {
+	var names []string
+	for _, segment := range op.segments {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
+}
+
 // split returns the parts of a path between its slashes. One slash at the end does not count.
 func split(path string) []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
@@ -205,7 +184,7 @@ func (op *operation) parseWhen(n node) {
 		at, _ := n.member(o, name)
 		c := condition{where: name}
 		var fault string
-		if c.from, fault = parseSources(name, false); fault != "" {
+		if c.from, fault = op.parseSources(name, false); fault != "" {
 			at.fault(fault)
 			continue
 		}
@@ -223,39 +202,61 @@ func (op *operation) parseWhen(n node) {
 	}
 }
 
-// parseIn reads where the values come from; what it does not say comes from where the hub's own API has it.
+// parseIn reads where the values come from; without "in" they come from where the hub's own API has them.
 func (op *operation) parseIn(n node) {
 	op.in, op.from = make(map[string]sources), make(map[string]string)
-	o, given := n.value.(*object)
-	switch {
-	case given:
-		n.object(append([]string{}, op.verb.in...))
-	case n.value != nil:
-		n.fault("must be an object")
-	}
-	for _, name := range op.verb.in {
-		from, path := op.verb.from[name], n.path
-		if given {
-			at, ok := n.member(o, name)
-			if !ok {
-				continue
+	if n.value == nil {
+		for name, from := range op.verb.from {
+			if slices.Contains(op.verb.in, name) {
+				op.from[name] = from
+				op.in[name], _ = parseSources(from, isTime(name))
 			}
-			from, path = at.text(), at.path
 		}
-		if from == "" {
+		return
+	}
+	o := n.object(append([]string{}, op.verb.in...))
+	if o == nil {
+		return
+	}
+	for _, name := range o.names {
+		at, _ := n.member(o, name)
+		op.from[name] = at.text()
+		var fault string
+		if op.in[name], fault = op.parseSources(op.from[name], isTime(name)); fault != "" {
+			at.fault(fault)
+		}
+	}
+	op.checkNeeds(n)
+}
+
+// checkNeeds reports values that the operation can't do without and "in" does not have.
+func (op *operation) checkNeeds(n node) {
+	for _, need := range op.verb.needs {
+		name, other, _ := strings.Cut(need, "|")
+		if op.from[name] != "" || op.from[other] != "" {
 			continue
 		}
-		s, fault := parseSources(from, strings.HasSuffix(name, "expires_in"))
-		if fault != "" {
-			n.p.fault(path, fault)
+		either := ""
+		if other != "" {
+			either = " (or " + other + ")"
 		}
-		op.in[name], op.from[name] = s, from
-		for _, place := range s.places {
-			if place.kind == "path" && !slices.Contains(op.segments, "{"+place.path[0]+"}") {
-				n.p.fault(path, "path."+clip(place.path[0])+" names no {part} of \"on\"")
-			}
+		example, _, _ := strings.Cut(op.verb.from[name], "|")
+		n.p.fault(join(n.path, name), fmt.Sprintf("is missing%s, and %s can't do without it: say where the client sends it, such as %q", either, op.op, example))
+	}
+}
+
+// isTime reports whether a value that operations take is a number of seconds.
+func isTime(name string) bool { return strings.HasSuffix(name, "expires_in") }
+
+// parseSources reads the places of a value of op.
+func (op *operation) parseSources(text string, isTime bool) (sources, string) {
+	s, fault := parseSources(text, isTime)
+	for _, place := range s.places {
+		if fault == "" && place.kind == "path" && !slices.Contains(op.params(), place.path[0]) {
+			fault = "path." + clip(place.path[0]) + ` names no {part} of "on"`
 		}
 	}
+	return s, fault
 }
 
 // covers reports whether every request that is later is also op, so that later never gets one.
@@ -274,6 +275,17 @@ func (op *operation) covers(later *operation) bool {
 		}
 	}
 	return true
+}
+
+// conflict says what to do about a later operation that op covers.
+func (op *operation) conflict(later *operation) string {
+	switch {
+	case !later.covers(op):
+		return `takes the same requests; put this one before it`
+	case op.when == nil:
+		return `takes the same requests; give one of them a "when" and put that one first`
+	}
+	return `has the same "when"; change one of them or remove it`
 }
 
 // match returns the parts of a path that the operation's path names; false if the path is another one.

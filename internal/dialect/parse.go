@@ -15,16 +15,22 @@ import (
 
 const (
 	maxOperations = 64
+	maxFaults     = 64
 	maxTTL        = 10 * 365 * 24 * time.Hour
 	maxPathLength = 256
 )
 
-// parser collects what is wrong.
+// parser collects what is wrong, but not more than a person reads.
 type parser struct {
 	faults Faults
 }
 
-func (p *parser) fault(path, detail string) { p.faults = append(p.faults, Fault{path, detail}) }
+// fault notes what is wrong, once: a template is read for each operation that names it.
+func (p *parser) fault(path, detail string) {
+	if f := (Fault{path, detail}); len(p.faults) < maxFaults && !slices.Contains(p.faults, f) {
+		p.faults = append(p.faults, f)
+	}
+}
 
 // node is a value of the description and where it is.
 type node struct {
@@ -125,19 +131,22 @@ func (d *Dialect) parse(root node) {
 		return
 	}
 	named, _ := o.members["templates"].(*object)
-	t := &templates{p: root.p, source: named, compiled: make(map[string]template), sizes: make(map[string]int), echoes: make(map[string]sources)}
+	t := &templates{p: root.p, source: named, echoes: make(map[string]sources)}
+	if claims, ok := o.members["claims"].(*object); ok {
+		t.claims = claims.names
+	}
 	if name, ok := root.member(o, "name"); !ok {
 		root.p.fault("name", "is missing: what this dialect is called")
 	} else if d.name = name.text(); !isToken(d.name) || len(d.name) > 64 {
 		name.fault("must be 1 to 64 of letters, digits, - and _")
 	}
+	if cookies, ok := root.member(o, "cookies"); ok {
+		d.cookies = parseCookies(cookies)
+	}
 	if operations, ok := root.member(o, "operations"); ok {
 		d.parseOperations(operations, t)
 	} else {
 		root.p.fault("operations", "is missing: an array of what clients may ask for")
-	}
-	if cookies, ok := root.member(o, "cookies"); ok {
-		d.cookies = parseCookies(cookies)
 	}
 	d.answerWithoutCookies()
 	if errors, ok := root.member(o, "errors"); ok {
@@ -153,8 +162,9 @@ func (d *Dialect) parse(root node) {
 		d.parseClaims(claims, t)
 	}
 	if templates, ok := root.member(o, "templates"); ok && templates.object(nil) != nil {
+		all := t.in(d.scopeOfTemplates())
 		for _, name := range named.names {
-			t.named(join("templates", name), name)
+			all.named(join("templates", name), name)
 		}
 	}
 	d.echoes = t.echoes
@@ -168,13 +178,13 @@ func (d *Dialect) parseOperations(n node, t *templates) {
 	}
 	for i, value := range all {
 		at := node{n.p, fmt.Sprintf("%s[%d]", n.path, i), value}
-		op := parseOperation(at, t)
+		op := d.parseOperation(at, t)
 		if op == nil {
 			continue
 		}
 		for j, earlier := range d.operations {
 			if earlier.covers(op) {
-				at.p.fault(at.path+".on", fmt.Sprintf("is never reached: operations[%d] takes the same requests; give it a \"when\" or put this one before it", j))
+				at.p.fault(at.path+".on", fmt.Sprintf("is never reached: operations[%d] %s", j, earlier.conflict(op)))
 			}
 		}
 		d.operations = append(d.operations, op)
@@ -195,9 +205,6 @@ func (d *Dialect) parseLifetimes(n node) {
 	}
 }
 
-// ownClaims are what the hub itself says in its tokens.
-var ownClaims = []string{"iss", "sub", "sid", "jti", "iat", "exp", "nbf", "username", "role", "gen"}
-
 const maxClaims = 64 // parts
 
 // parseClaims reads what access tokens say besides.
@@ -211,7 +218,7 @@ func (d *Dialect) parseClaims(n node, t *templates) {
 			n.p.fault(join(n.path, name), "is said by the hub itself")
 		}
 	}
-	compiled, size := t.compile(n.path, o)
+	compiled, size := t.in(&scope{of: `"claims"`, at: n.path, names: ofClaim}).compile(n.path, o)
 	if size > maxClaims {
 		n.fault(fmt.Sprintf("must have at most %d parts: tokens travel in a header", maxClaims))
 	}

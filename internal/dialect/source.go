@@ -89,6 +89,7 @@ type question struct {
 	query  url.Values
 	body   map[string]any // JSON as encoding/json gives it, or the texts of a form
 	raw    []byte
+	parsed bool // body, or that it can't be read
 }
 
 // value returns the first value that is there: a string, json.Number, bool, map or slice. An empty string and null are
@@ -120,6 +121,9 @@ func (q *question) at(p place) any {
 	case "basic":
 		return q.basic(name)
 	case "body":
+		if !q.parsed { // no operation at the path takes values from it, but the answer repeats some
+			q.parseBody()
+		}
 		if v, ok := q.body[strings.Join(p.path, ".")]; ok { // forms know no nesting
 			return v
 		}
@@ -199,6 +203,7 @@ func (q *question) readBody(w http.ResponseWriter) error {
 
 // parseBody reads a form or JSON, as Content-Type says. JSON needs no Content-Type: many clients leave it out.
 func (q *question) parseBody() error {
+	q.parsed = true
 	if len(q.raw) == 0 {
 		return nil
 	}

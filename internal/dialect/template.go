@@ -15,16 +15,6 @@ import (
 // json.RawMessage.
 type values map[string]any
 
-// valueNames are all values that there are, but for those of claims, which have any name.
-var valueNames = []string{
-	"access_token", "refresh_token", "token_type", "csrf_token",
-	"expires_in", "expires_ms", "expires_at", "expires_at_ms", "expires_iso",
-	"refresh_expires_in", "refresh_expires_ms", "refresh_expires_at", "refresh_expires_at_ms", "refresh_expires_iso",
-	"user", "user.id", "user.username", "user.email", "user.name", "user.role", "user.created_at", "user.created_ms",
-	"claims", "token_kind", "auth_time", "now", "now_ms", "now_iso", "base_url",
-	"name", "code", "detail", "status", "title", "errors", "fields", "retry_after",
-}
-
 // template writes itself as JSON. It reports false, and writes nothing, if all that it would say is not there.
 type template interface {
 	write(b []byte, v values) ([]byte, bool)
@@ -131,14 +121,21 @@ func encode(value any) []byte {
 // maxExpanded is the most parts that a template may have with those in it that it names.
 const maxExpanded = 4_000
 
-// templates compiles templates, each named one once.
+// templates compiles the templates of one scope, each named one once.
 type templates struct {
 	p        *parser
-	source   *object // of the named ones; may be nil
+	source   *object            // of the named ones; may be nil
+	echoes   map[string]sources // the values of requests that answers repeat, by name
+	claims   []string           // that the description adds to tokens
+	scope    *scope
 	compiled map[string]template
 	sizes    map[string]int
-	open     []string           // those being compiled, to see one that names itself
-	echoes   map[string]sources // the values of requests that answers repeat, by name
+	open     []string // those being compiled, to see one that names itself
+}
+
+// in returns what compiles the templates of a scope.
+func (t *templates) in(s *scope) *templates {
+	return &templates{p: t.p, source: t.source, echoes: t.echoes, claims: t.claims, scope: s, compiled: make(map[string]template), sizes: make(map[string]int)}
 }
 
 // compile returns the template that value is, and in how many parts.
@@ -217,34 +214,31 @@ func (t *templates) text(path, s string) template {
 	return all
 }
 
-// names reads names of values with | between them. The last may be a 'text' for when no value is there.
+// names reads names of values with | between them. The last may be a 'text' for when no value is there. One of the
+// others has to be a value of the scope.
 func (t *templates) names(path, s string) named {
 	all := named(strings.Split(s, "|"))
-	for i, name := range all {
-		if i == len(all)-1 && len(name) > 1 && strings.HasPrefix(name, "'") && strings.HasSuffix(name, "'") {
-			continue
+	values := all
+	if last := all[len(all)-1]; len(last) > 1 && strings.HasPrefix(last, "'") && strings.HasSuffix(last, "'") {
+		values = all[:len(all)-1]
+	}
+	var faults []string
+	for _, name := range values {
+		if strings.HasPrefix(name, "$") {
+			t.p.fault(path, fmt.Sprintf(`"$%s" has %s among names, which stand without $ after a |: "$user.name|user.id|'text'"`, clip(s), clip(name)))
+			return all
 		}
-		if !t.known(name) {
-			t.p.fault(path, "$"+clip(name)+" names no value; there are "+strings.Join(valueNames, ", ")+
-				", claims.NAME, and those of the request such as body.NAME (write $$ for a text that begins with $)")
+		if fault := t.scope.lacks(path, name); fault != "" {
+			faults = append(faults, fault)
 		}
+		if from, fault := parsePlace(name); fault == "" {
+			t.echoes[name] = sources{places: []place{from}}
+		}
+	}
+	if len(faults) > 0 && len(faults) == len(values) {
+		t.p.fault(path, faults[0])
 	}
 	return all
-}
-
-// known reports whether there is a value of that name. One that the request has is noted.
-func (t *templates) known(name string) bool {
-	if claim, ok := strings.CutPrefix(name, "claims."); ok {
-		return isToken(claim)
-	}
-	if slices.Contains(valueNames, name) {
-		return true
-	}
-	from, fault := parsePlace(name)
-	if fault == "" {
-		t.echoes[name] = sources{places: []place{from}}
-	}
-	return fault == ""
 }
 
 // named returns the template of that name.

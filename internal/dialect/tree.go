@@ -27,12 +27,16 @@ type Fault struct {
 // Faults is the error of Parse. There is at least one.
 type Faults []Fault
 
+// Error tells one fault, or how many there are and each on a line of its own.
 func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i, fault := range f {
-		lines[i] = strings.TrimPrefix(fault.Path+": ", ": ") + fault.Detail
+	if len(f) == 1 {
+		return strings.TrimPrefix(f[0].Path+": ", ": ") + f[0].Detail
 	}
-	return strings.Join(lines, "; ")
+	lines := fmt.Sprintf("%d faults", len(f))
+	for _, fault := range f {
+		lines += "\n  " + strings.TrimPrefix(fault.Path+": ", ": ") + fault.Detail
+	}
+	return lines
 }
 
 // object is a JSON object with its members in the order in which they were written.

@@ -67,7 +67,11 @@ func Parse(args []string, getenv func(string) string) (*Options, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", err, ErrMisuse)
+		between := " "
+		if strings.Contains(err.Error(), "\n") { // faults of a description, each on a line of its own
+			between = "\n"
+		}
+		return nil, fmt.Errorf("%w%s(%w)", err, between, ErrMisuse)
 	}
 	return o, nil
 }

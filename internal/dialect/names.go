@@ -1,0 +1,150 @@
+// Names: what the operations are, which values each takes in "in", and which values its answers have. This is the one
+// table of it; docs/dialects.md has the same for people.
+
+package dialect
+
+import (
+	"slices"
+	"strings"
+)
+
+// verb is what an operation of a dialect means.
+type verb struct {
+	own     string            // METHOD /path of the hub's own API; "" for none
+	lab     string            // the operation's name in faults and the record
+	in      []string          // the values that it takes
+	needs   []string          // those that it can't do without, with | between two of which either will do
+	out     []string          // the values of its answer, besides those of every answer
+	from    map[string]string // where the hub's own API has the values that it takes
+	token   string            // as in the index: none, access, refresh, access or refresh
+	purpose string
+}
+
+const ownPath = "/api/authentication/"
+
+var (
+	fromBody = map[string]string{"username": "body.username", "email": "body.email", "name": "body.name", "password": "body.password",
+		"expires_in": "body.expires_in", "refresh_expires_in": "body.refresh_expires_in", "refresh_token": "body.refresh_token|authorization.Bearer"}
+	fromHeader = map[string]string{"token": "authorization.Bearer"}
+
+	ofToken     = []string{"token"}
+	ofAccount   = []string{"username", "email", "name", "password"}
+	ofLogin     = []string{"username", "email", "password", "expires_in", "refresh_expires_in"}
+	ofRefresh   = []string{"refresh_token"}
+	credentials = []string{"username|email", "password"}
+)
+
+// Values of answers.
+var (
+	everywhere = []string{"now", "now_ms", "now_iso", "base_url"}
+	ofUser     = []string{"user", "user.id", "user.username", "user.email", "user.name", "user.role", "user.created_at", "user.created_ms"}
+	looked     = append(ofUser[:len(ofUser):len(ofUser)], "claims")
+	inspected  = append(looked[:len(looked):len(looked)], "token_kind")
+	pair       = append([]string{"access_token", "refresh_token", "token_type", "csrf_token",
+		"expires_in", "expires_ms", "expires_at", "expires_at_ms", "expires_iso",
+		"refresh_expires_in", "refresh_expires_ms", "refresh_expires_at", "refresh_expires_at_ms", "refresh_expires_iso"}, looked...)
+	ofError = []string{"name", "code", "detail", "status", "title", "errors", "fields", "retry_after"}
+	ofClaim = append(ofUser[:len(ofUser):len(ofUser)], "auth_time", "now", "now_ms", "now_iso")
+)
+
+// verbs are all there are. What an operation's "in" does not say comes from where the hub's own API has it.
+var verbs = map[string]verb{
+	"register": {"POST " + ownPath + "register", "register", ofAccount, credentials, pair, fromBody, "none", "make an account and log in"},
+	"login":    {"POST " + ownPath + "login", "login", ofLogin, credentials, pair, fromBody, "none", "log in"},
+	"me":       {"GET " + ownPath + "me", "me", ofToken, ofToken, looked, fromHeader, "access", "the current user"},
+	"refresh": {"POST " + ownPath + "refresh", "refresh", ofRefresh, ofRefresh, pair, fromBody,
+		"refresh", "exchange the refresh token for a new pair"},
+	"logout": {"POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader, "access or refresh", "end the session"},
+	"logout_all": {"POST " + ownPath + "logout?all=true", "logout", ofToken, ofToken, nil, fromHeader,
+		"access or refresh", "end all sessions of the user"},
+	"logout_others": {"POST " + ownPath + "logout?others=true", "logout", ofToken, ofToken, nil, fromHeader,
+		"access or refresh", "end the user's other sessions"},
+	"revoke": {"POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader,
+		"access or refresh", "end the session, also with a token that is dead already"},
+	"introspect": {"", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active"},
+	"verify":     {"", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active, an error if not"},
+	"document":   {"", "other", nil, nil, nil, nil, "none", "a fixed document"},
+}
+
+// scope is a part of a description whose templates may name the same values.
+type scope struct {
+	of, at  string   // what it belongs to, as faults tell it, and its path: me, operations[2]
+	names   []string // of values
+	claims  []string // the NAMEs of claims.NAME; nil for any
+	params  []string // the NAMEs of path.NAME
+	request bool     // whether there is a request whose values may be named
+}
+
+// hubClaims are what every access token of the hub says; ownClaims, what no description may say in the hub's place.
+var (
+	hubClaims = []string{"iss", "sub", "sid", "jti", "iat", "exp", "username", "role"}
+	ownClaims = append(hubClaims[:len(hubClaims):len(hubClaims)], "nbf", "gen")
+)
+
+// scopeOfTemplates returns that of templates which nothing may name: all values that there are.
+func (d *Dialect) scopeOfTemplates() *scope {
+	return &scope{of: "any operation", at: "templates", names: slices.Concat(pair, []string{"token_kind", "auth_time"}, ofError, everywhere),
+		params: d.params(""), request: true}
+}
+
+// scopeOfErrors returns that of the errors of operations of this name, or of all for "".
+func (d *Dialect) scopeOfErrors(op string) *scope {
+	return &scope{of: `"errors"`, at: "errors", names: slices.Concat(ofError, everywhere), params: d.params(op), request: true}
+}
+
+// params returns the NAMEs of path.NAME of the operations of this name, or of all for "".
+func (d *Dialect) params(op string) []string {
+	var all []string
+	for _, o := range d.operations {
+		if op == "" || op == o.op {
+			all = append(all, o.params()...)
+		}
+	}
+	return all
+}
+
+// scopeOf returns that of the answers of op. A token that was not made just now may have been ordered from the lab, with
+// any claims.
+func (d *Dialect) scopeOf(op *operation, at string, claims []string) *scope {
+	s := &scope{of: op.op, at: at, names: slices.Concat(op.verb.out, everywhere), params: op.params(), request: true}
+	if !slices.Contains(s.names, "access_token") {
+		return s
+	}
+	s.claims = slices.Concat(hubClaims, claims)
+	if d.cookies == nil || d.cookies.csrf == nil {
+		s.names = slices.DeleteFunc(s.names, func(name string) bool { return name == "csrf_token" })
+	}
+	return s
+}
+
+// lacks returns what is wrong with naming a value at this path; "" for nothing.
+func (s *scope) lacks(path, name string) string {
+	of, value := s.of, "$"+clip(name)
+	if !strings.HasPrefix(path, s.at) {
+		of += " (" + s.at + ")"
+	}
+	kind, rest, _ := strings.Cut(name, ".")
+	_, fault := parsePlace(name)
+	isClaim := kind == "claims" && isToken(rest)
+	switch {
+	case slices.Contains(s.names, name), fault == "" && s.request && (kind != "path" || slices.Contains(s.params, rest)):
+		return ""
+	case isClaim && slices.Contains(s.names, "claims"):
+		if s.claims == nil || slices.Contains(s.claims, rest) {
+			return ""
+		}
+		return value + " is no value of " + of + "; claims are " + strings.Join(hubClaims, ", ") + ` and those of "claims"`
+	case fault == "" && s.request:
+		return clip(name) + ` names no {part} of "on" of ` + of
+	case name == "csrf_token" && slices.Contains(s.names, "access_token"):
+		return value + " is no value of " + of + ` without "csrf" in "cookies"`
+	}
+	all := strings.Join(s.names, ", ")
+	if slices.Contains(s.names, "claims") {
+		all += ", claims.NAME"
+	}
+	if s.request {
+		all += ", and those of the request such as body.NAME (write $$ for a text that begins with $)"
+	}
+	return value + " is no value of " + of + "; there are " + all
+}
