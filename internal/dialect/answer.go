@@ -1,13 +1,11 @@
-// Answers: headers, and what an error looks like.
+// Answers: their headers, and what the hub has answered.
 
 package dialect
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"authhub/internal/reply"
@@ -88,161 +86,6 @@ func setHeaders(h http.Header, all []header, v values) {
 			h.Set("Access-Control-Expose-Headers", exposed+", "+field.name)
 		}
 	}
-}
-
-// Codes are the codes of all errors that a dialect may meet: the hub's own, and those of the dialect itself.
-var Codes = []string{
-	"malformed_body", "token_missing", "token_malformed", "token_expired", "token_revoked", "token_reused", "token_wrong_type",
-	"invalid_credentials", "account_disabled", "method_not_allowed", "username_taken", "email_taken", "body_too_large",
-	"unsupported_media_type", "invalid_field", "too_many_attempts", "internal", "store_unavailable", "busy", "user_limit", "disk_full",
-	"when_missing", "when_unknown", "csrf_mismatch",
-}
-
-// entry is what "errors" says of some errors. What it leaves out, a less special entry may say.
-type entry struct {
-	op, pattern  string // op "": of all operations; pattern: a code, its beginning and *, or *
-	status       int
-	name, detail string
-	headers      []header
-	body         template
-}
-
-func (e *entry) fits(op, code string) bool {
-	return (e.op == "" || e.op == op) && matches(e.pattern, code)
-}
-
-func matches(pattern, code string) bool {
-	beginning, open := strings.CutSuffix(pattern, "*")
-	return pattern == code || open && strings.HasPrefix(code, beginning)
-}
-
-// parseErrors reads the entries and sorts them, the most special one first: those of an operation before those of all,
-// then the longer pattern before the shorter.
-func (d *Dialect) parseErrors(n node, t *templates) []*entry {
-	o := n.object(nil)
-	if o == nil {
-		return nil
-	}
-	var all []*entry
-	scoped := make(map[string]*templates) // by operation
-	for _, name := range o.names {
-		at, _ := n.member(o, name)
-		e := new(entry)
-		op, pattern, hasOp := strings.Cut(name, ":")
-		if !hasOp {
-			op, pattern = "", name
-		}
-		if e.op, e.pattern = op, pattern; hasOp && !slices.ContainsFunc(d.operations, func(o *operation) bool { return o.op == op }) {
-			at.fault("begins with an operation that \"operations\" does not have")
-		}
-		if !slices.ContainsFunc(Codes, func(code string) bool { return matches(pattern, code) }) {
-			at.fault("names no error: CODE, BEGINNING* or *, with OPERATION: before it for those of one operation; codes are " + strings.Join(Codes, ", "))
-		}
-		if scoped[op] == nil {
-			scoped[op] = t.in(d.scopeOfErrors(op))
-		}
-		at.parseEntry(e, scoped[op])
-		all = append(all, e)
-	}
-	slices.SortStableFunc(all, func(a, b *entry) int { return rank(b) - rank(a) })
-	return all
-}
-
-func rank(e *entry) int {
-	r := len(e.pattern)
-	if !strings.HasSuffix(e.pattern, "*") {
-		r += 1000
-	}
-	if e.op != "" {
-		r += 10000
-	}
-	return r
-}
-
-func (n node) parseEntry(e *entry, t *templates) {
-	o := n.object([]string{"status", "name", "detail", "headers", "body"})
-	if o == nil {
-		return
-	}
-	if at, ok := n.member(o, "status"); ok {
-		e.status = at.status(func(s int) bool { return s == 200 || s >= 400 && s <= 599 }, "200, or a status from 400 to 599")
-	}
-	if at, ok := n.member(o, "name"); ok {
-		e.name = at.text()
-	}
-	if at, ok := n.member(o, "detail"); ok {
-		e.detail = at.text()
-	}
-	if at, ok := n.member(o, "headers"); ok {
-		e.headers = parseHeaders(at, t)
-	}
-	if at, ok := n.member(o, "body"); ok {
-		e.body, _ = t.compile(at.path, at.value)
-	}
-}
-
-// writeError answers with an error of the hub, as the description has it, and as the hub does where that says nothing.
-func (d *Dialect) writeError(w http.ResponseWriter, c *Call, given *recorder, v values) {
-	var p reply.Error
-	json.Unmarshal(given.body, &p) // the hub has written it
-	c.Result.Code = p.Code
-	merged := entry{status: given.status, name: p.Code, detail: p.Detail}
-	var fields []header
-	for _, e := range slices.Backward(d.errors) { // the most special one last, so that it counts
-		if !e.fits(c.op(), p.Code) {
-			continue
-		}
-		merged.overlay(e)
-		fields = append(fields, e.headers...)
-	}
-	c.errorValues(v, &p, &merged, given.header.Get("Retry-After"))
-	given.copyHeader(w)
-	setHeaders(w.Header(), fields, v)
-	body := given.body
-	if merged.body != nil {
-		body = write(merged.body, v)
-		if !slices.ContainsFunc(fields, func(f header) bool { return f.name == "Content-Type" }) {
-			w.Header().Set("Content-Type", "application/json")
-		}
-	}
-	writeBody(w, merged.status, body)
-}
-
-// overlay takes over what e says.
-func (into *entry) overlay(e *entry) {
-	if e.status != 0 {
-		into.status = e.status
-	}
-	if e.name != "" {
-		into.name = e.name
-	}
-	if e.detail != "" {
-		into.detail = e.detail
-	}
-	if e.body != nil {
-		into.body = e.body
-	}
-}
-
-// errorValues adds what the bodies of errors may name. Fields are called as the client calls them.
-func (c *Call) errorValues(v values, p *reply.Error, e *entry, retryAfter string) {
-	v["name"], v["code"], v["detail"], v["title"] = e.name, p.Code, e.detail, http.StatusText(e.status)
-	v["status"] = json.Number(strconv.Itoa(e.status))
-	if seconds, err := strconv.Atoi(retryAfter); err == nil {
-		v["retry_after"] = json.Number(strconv.Itoa(seconds))
-	}
-	if len(p.Fields) == 0 {
-		return
-	}
-	byField := make(map[string][]string)
-	for i := range p.Fields {
-		field := &p.Fields[i].Field
-		if from := c.from[*field]; len(from.path) > 0 {
-			*field = strings.Join(from.path, ".")
-		}
-		byField[*field] = append(byField[*field], p.Fields[i].Detail)
-	}
-	v["errors"], v["fields"] = json.RawMessage(encode(p.Fields)), json.RawMessage(encode(byField))
 }
 
 // recorder is a ResponseWriter that keeps an answer. What the hub notes for its log goes to the client's own writer.

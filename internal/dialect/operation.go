@@ -325,7 +325,7 @@ func (op *operation) unmet(q *question) (lacks string, differs bool) {
 	for _, c := range op.when {
 		switch v, _ := q.value(c.from); {
 		case v == nil:
-			lacks = cmp.Or(lacks, c.where)
+			lacks = cmp.Or(lacks, words(c.from.places))
 		case fmt.Sprint(v) != c.want:
 			differs = true
 		}
@@ -338,7 +338,7 @@ func wanted(at []*operation) []string {
 	var names []string
 	for _, op := range at {
 		for _, c := range op.when {
-			names = append(names, c.where)
+			names = append(names, words(c.from.places))
 		}
 	}
 	slices.Sort(names)

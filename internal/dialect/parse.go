@@ -107,11 +107,19 @@ func (n node) duration() time.Duration {
 	return d
 }
 
-// Parse reads a description. Its error is Faults: all that is wrong, each with its path.
+// Parse reads a description, or the name alone of a built-in one: {"name": "supabase"}. Its error is Faults: all that is
+// wrong, each with its path.
 func Parse(description []byte) (*Dialect, error) {
 	tree, fault := parseTree(description)
 	if fault != nil {
 		return nil, Faults{*fault}
+	}
+	if o, ok := tree.(*object); ok && len(o.names) == 1 && o.members["name"] != nil {
+		name, _ := o.members["name"].(string)
+		if description, ok = Builtin(name); !ok {
+			return nil, Faults{{"name", "is no built-in dialect; there are " + strings.Join(Names(), ", ") + `. One of your own comes with "operations"`}}
+		}
+		return Parse(description)
 	}
 	d := &Dialect{rotation: true}
 	p := new(parser)

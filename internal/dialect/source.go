@@ -30,6 +30,51 @@ type place struct {
 	path []string
 }
 
+// name returns what the client calls the value there.
+func (p place) name() string {
+	if p.kind == "authorization" {
+		return "Authorization"
+	}
+	return strings.Join(p.path, ".")
+}
+
+// words tells where a value stands.
+func (p place) words() string {
+	switch name := p.name(); p.kind {
+	case "query":
+		return "the query parameter " + name
+	case "path":
+		return "the part " + name + " of the path"
+	case "authorization":
+		return "Authorization: " + p.path[0] + " TOKEN"
+	case "basic":
+		return "the " + name + " of HTTP Basic"
+	case "body":
+		return name + " in the body"
+	default:
+		return "the " + p.kind + " " + name
+	}
+}
+
+// words tells where a value may stand.
+func words(places []place) string {
+	all := make([]string, len(places))
+	for i, p := range places {
+		all[i] = p.words()
+	}
+	return strings.Join(all, ", or ")
+}
+
+// unitName returns what a time there is counted in.
+func (s sources) unitName() string {
+	for name, unit := range units {
+		if unit == s.unit {
+			return name
+		}
+	}
+	return ""
+}
+
 // placeKinds are the kinds that there are, and for how many names each asks: 0 for any number.
 var placeKinds = map[string]int{"body": 0, "query": 1, "header": 1, "cookie": 1, "path": 1, "authorization": 1, "basic": 1}
 

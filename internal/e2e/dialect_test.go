@@ -60,6 +60,50 @@ func (a *answer) wantDialect(status int, begins string) {
 	}
 }
 
+// Nothing that a client reads of its errors names a member, a header or a unit of the hub's own API.
+func TestErrorsSpeakTheClientsNames(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.faulty = true // openapi.json does not describe the dialect's answers
+	operations := `{"op":"register","on":"POST /new","in":{"username":"body.user.nick","email":"body.user.mail","password":"body.user.secret"}},
+		{"op":"register","on":"POST /mail","in":{"username":"body.mail","email":"body.mail","password":"body.secret"}},
+		{"op":"login","on":"POST /in","in":{"email":"body.mail|query.mail","password":"header.X-Secret","expires_in":"body.mins in minutes"}},
+		{"op":"me","on":"GET /me","in":{"token":"header.X-Token|query.key"}},
+		{"op":"me","on":"GET /jwt","in":{"token":"authorization.JWT"}},
+		{"op":"refresh","on":"POST /again","in":{"refresh_token":"body.renewal|cookie.rid"}},
+		{"op":"refresh","on":"POST /kind","when":{"body.kind":"x"}}`
+	errors := `"*":{"body":{"d":"$detail","f":"$fields","e":"$errors"}}`
+	shape := func(errors string) {
+		h.put("/lab/dialect", `{"name":"x","operations":[`+operations+`],"errors":{`+errors+`}}`, jsonType...).want(200)
+	}
+	shape(errors)
+	row := func(path, body string, status int, want string) {
+		t.Helper()
+		method := "POST"
+		if body == "" {
+			method = "GET"
+		}
+		h.do(method, path, body, jsonType...).wantDialect(status, want)
+	}
+	row("/new", `{}`, 422, `{"d":"user.nick: is required (or user.mail)","f":{"user.nick":["is required (or user.mail)"],"user.secret":["must be 8 to 256 bytes"]},"e":[{"field":"user.nick",`)
+	row("/new", `{"user":{"mail":"kim@x.test","nick":"kim","secret":7}}`, 422, `{"d":"user.secret: must be a string"`)
+	row("/new", `{"user":{"mail":"demo@example.test","nick":"kim","secret":"long-enough"}}`, 409, `{"d":"The e-mail address belongs to another account.","f":{"user.mail":["The e-mail`)
+	row("/mail", `{"secret":"long-enough"}`, 422, `{"d":"mail: is required","f":{"mail":["is required"]},`)
+	row("/mail", `{"mail":"demo@example.test","secret":"long-enough"}`, 409, `{"d":"The`)
+	row("/in", `{"mins":-1}`, 422, `{"d":"mail: is required","f":{"X-Secret":["is required"],"mail":["is required"],"mins":["must be a number of minutes above 0"]}`)
+	row("/me", ``, 401, `{"d":"This operation needs a token: the header X-Token, or the query parameter key."}`)
+	row("/jwt", ``, 401, `{"d":"This operation needs a token: Authorization: JWT TOKEN."}`)
+	row("/again", `{}`, 401, `{"d":"This operation needs a token: renewal in the body, or the cookie rid."}`)
+	row("/again", `{"renewal":7}`, 422, `{"d":"renewal: must be a string"`)
+	row("/kind", `{}`, 400, `{"d":"The request lacks kind in the body."}`)
+	row("/kind", `{"kind":"y"}`, 400, `{"d":"This path knows no such kind in the body."}`)
+
+	shape(``) // the hub's own shape, in the client's names all the same
+	row("/in", `{}`, 422, `{"title":"Unprocessable Entity","status":422,"code":"invalid_field","detail":"mail: is required","errors":[{"field":"mail","detail":"is required"},{"field":"X-Secret",`)
+	shape(`"token_*":{"status":403,"name":"NO_TOKEN","detail":"Not you."}`)
+	row("/me", ``, 403, `{"title":"Forbidden","status":403,"code":"NO_TOKEN","detail":"Not you."}`)
+}
+
 func TestADescriptionIsReadChangedAndPutBack(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "oauth2")
@@ -71,6 +115,7 @@ func TestADescriptionIsReadChangedAndPutBack(t *testing.T) {
 
 	h.put("/lab/dialect", object{"name": "x", "operations": []object{{"op": "login", "on": "POST /a"}, {"op": "me", "on": "GET"}}}).want(422, "invalid_field").wantField("operations[1].on")
 	h.put("/lab/dialect", object{"name": "nosuch"}).want(422, "invalid_field").wantField("name")
+	h.put("/lab/dialect", `{"name":"supabase","name":"oauth2"}`, jsonType...).want(422, "invalid_field").wantField("name")
 	h.put("/lab/dialect", `{"name":"x","templates":{"a":`+strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000)+`}}`, jsonType...).want(422)
 	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).want(400, "malformed_body")
 	h.put("/lab/dialect", strings.Repeat(" ", 70_000), jsonType...).want(413)

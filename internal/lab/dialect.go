@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
 	"authhub/internal/account"
 	"authhub/internal/dialect"
@@ -32,13 +31,6 @@ func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(body, &given) != nil || given == nil {
 		return unreadable("The body is not a JSON object.")
-	}
-	var name string
-	if len(given) == 1 && json.Unmarshal(given["name"], &name) == nil {
-		var ok bool
-		if body, ok = dialect.Builtin(name); !ok {
-			return reply.Invalid("name", "is no built-in dialect; there are "+strings.Join(dialect.Names(), ", ")+". Another one comes with its whole description")
-		}
 	}
 	d, err := dialect.Parse(body)
 	if err != nil {
