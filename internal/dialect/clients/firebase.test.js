@@ -1,5 +1,6 @@
 import { before, test } from 'node:test'
 import assert from 'node:assert/strict'
+import dns from 'node:dns'
 import { initializeApp } from '@firebase/app'
 import {
   connectAuthEmulator, createUserWithEmailAndPassword, getAuth, inMemoryPersistence, setPersistence, signInWithEmailAndPassword, signOut,
@@ -41,5 +42,27 @@ test('@firebase/auth with connectAuthEmulator', async () => {
   await user.reload()
   await signOut(auth)
   assert.equal(auth.currentUser, null)
+  await lab.clean()
+})
+
+test('@firebase/auth in a namespace by host name', async (t) => {
+  const lookup = dns.lookup // browsers know *.localhost to be this machine (RFC 6761 section 6.3); Node asks the system, which may not
+  t.mock.method(dns, 'lookup', (name, ...rest) => lookup(name.endsWith('.localhost') ? '127.0.0.1' : name, ...rest))
+  const address = `http://phone.localhost:${new URL(hub).port}`
+  const lab = bench(`${hub}/ns/phone`)
+  const auth = getAuth(initializeApp({ apiKey: 'key', projectId: 'demo' }, 'phone'))
+  connectAuthEmulator(auth, address, { disableWarnings: true })
+  await setPersistence(auth, inMemoryPersistence)
+
+  const { user } = await signInWithEmailAndPassword(auth, 'demo@example.test', 'demo-password')
+  const token = await user.getIdToken()
+  await lab.pass(61)
+  assert.notEqual(await user.getIdToken(), token)
+  await user.reload()
+  assert.equal(user.displayName, 'Demo User')
+  await lab.ask('PUT', '/lab/users/demo', { disabled: true })
+  await lab.pass(61)
+  await assert.rejects(user.getIdToken(), { code: 'auth/user-disabled' })
+  assert.deepEqual((await lab.requests('refresh')).map((r) => r.code), [null, 'account_disabled'])
   await lab.clean()
 })

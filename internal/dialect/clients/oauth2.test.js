@@ -117,6 +117,22 @@ test('oauth4webapi: the answer of a refresh is lost, and the session is over', a
   await lab.clean()
 })
 
+test('openid-client keeps the spent token when the answer of a refresh is lost', async () => {
+  const address = space(hub)
+  const lab = bench(address)
+  const config = await openid.discovery(new URL(address), 'app', undefined, openid.None(), { algorithm: 'oauth2', execute: [openid.allowInsecureRequests] })
+  let tokens = await openid.genericGrantRequest(config, 'password', demo)
+  await lab.pass(16)
+  await lab.fault({ operation: 'refresh', drop: 'after' })
+  await assert.rejects(openid.refreshTokenGrant(config, tokens.refresh_token), TypeError) // fetch's own
+  await assert.rejects(openid.refreshTokenGrant(config, tokens.refresh_token), { error: 'invalid_grant' })
+  assert.deepEqual((await lab.requests('refresh')).map((r) => r.code), [null, 'token_reused'])
+
+  tokens = await openid.genericGrantRequest(config, 'password', demo)
+  assert.equal((await openid.fetchUserInfo(config, tokens.access_token, 'user-demo')).sub, 'user-demo')
+  await lab.clean()
+})
+
 test('openid-client: discovery, tokens, a lost answer', async () => {
   const address = space(hub)
   const lab = bench(address)
