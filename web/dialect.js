@@ -11,9 +11,8 @@ const own = {
   logout: { method: 'POST', path: 'logout' },
   logout_all: { method: 'POST', path: 'logout?all=true' },
 };
-const seconds = { minutes: 60, milliseconds: 0.001 }; // of the units that a description may name
 
-// The dialect: its name, "" for none, and its operations as the hub tells them.
+// The dialect: its name, "" for none, and its operations with the places of their values, as the hub has read them.
 export const spoken = { name: '', operations: [] };
 
 // learn asks the hub which dialect it speaks, and resolves to whether that is another one than before.
@@ -42,34 +41,35 @@ function inOwn(op, { token, refresh_token, ...json }) {
 
 // inDialect returns the arguments of send for a described operation.
 function inDialect(described, values) {
-  const request = { path: described.path.slice(1), query: new URLSearchParams(), headers: {}, json: {} };
-  for (const [where, value] of Object.entries(described.when)) put(request, where, value);
+  const request = { path: described.path.slice(1), query: new URLSearchParams(), headers: {}, json: {}, basic: {} };
+  for (const place of described.when) put(request, place, place.value);
   if (!described.in.username && described.in.email) values = { ...values, email: values.email ?? values.username };
   for (const name of ['username', 'email', 'name', 'password', 'expires_in', 'token', 'refresh_token']) {
-    if (values[name] === undefined || !described.in[name]) continue;
-    const [places, unit] = described.in[name].split(' in ');
-    put(request, places, unit in seconds ? values[name] / seconds[unit] : values[name]);
+    const place = described.in[name];
+    if (place && values[name] !== undefined) put(request, place, place.unit ? values[name] / place.unit : values[name]);
   }
   const path = request.path + (request.query.size > 0 ? `?${request.query}` : '');
   const options = { headers: request.headers, cookies: true };
   if (described.method !== 'GET' && Object.keys(request.json).length > 0) {
-    if ('body.grant_type' in described.when) options.form = new URLSearchParams(request.json).toString(); // RFC 6749
+    if ('grant_type' in request.json) options.form = new URLSearchParams(request.json).toString(); // RFC 6749
     else options.json = request.json;
   }
   return [described.method, path, options];
 }
 
-// put puts a value into the first of these places that a page may write to. Cookies are the browser's.
-function put(request, places, value) {
-  const place = places.split('|').find(p => !p.startsWith('cookie.'));
-  if (!place) return;
-  const [kind, ...names] = place.split('.');
-  const name = names.join('.');
+// put puts a value into its place.
+function put(request, { kind, path }, value) {
+  const [name] = path;
   if (kind === 'query') request.query.set(name, value);
   else if (kind === 'header') request.headers[name] = value;
   else if (kind === 'authorization') request.headers.Authorization = `${name} ${value}`;
   else if (kind === 'path') request.path = request.path.replace(`{${name}}`, encodeURIComponent(value));
-  else if (kind === 'body') nest(request.json, names, value);
+  else if (kind === 'body') nest(request.json, path, value);
+  else if (kind === 'basic') {
+    request.basic[name] = value;
+    const text = new TextEncoder().encode(`${request.basic.username ?? ''}:${request.basic.password ?? ''}`);
+    request.headers.Authorization = `Basic ${btoa(String.fromCharCode(...text))}`; // RFC 7617
+  }
 }
 
 function nest(object, names, value) {

@@ -53,27 +53,53 @@ func (d *Dialect) UsesCookies() bool { return d.cookies != nil }
 
 // Operation is what an index says of an operation, and what a page needs to ask for it.
 type Operation struct {
-	Op      string            `json:"op"`
-	Method  string            `json:"method"`
-	Path    string            `json:"path"`
-	When    map[string]string `json:"when"` // the values that choose it, by place
-	In      map[string]string `json:"in"`   // the places of its values
-	Purpose string            `json:"-"`
-	Token   string            `json:"-"` // as in the index: none, access, refresh, access or refresh
+	Op      string           `json:"op"`
+	Method  string           `json:"method"`
+	Path    string           `json:"path"`
+	When    []Place          `json:"when"` // the values that choose it
+	In      map[string]Place `json:"in"`   // where its values go, but for those of which only a browser can take care: cookies
+	Purpose string           `json:"-"`
+	Token   string           `json:"-"` // as in the index: none, access, refresh, access or refresh
+}
+
+// Place is where a client puts a value.
+type Place struct {
+	Kind  string   `json:"kind"` // body, query, header, path, authorization, basic
+	Path  []string `json:"path"` // of a member of a body; else one name
+	Unit  float64  `json:"unit"` // seconds that a number there stands for; 0 for a value that is no time
+	Value string   `json:"value,omitempty"`
 }
 
 // Operations returns what clients may ask for, in the order of the description.
 func (d *Dialect) Operations() []Operation {
 	all := make([]Operation, len(d.operations))
 	for i, op := range d.operations {
-		o := Operation{op.op, op.method, op.path, make(map[string]string), op.from, op.verb.purpose, op.verb.token}
+		o := Operation{op.op, op.method, op.path, []Place{}, make(map[string]Place), op.verb.purpose, op.verb.token}
 		for _, c := range op.when {
-			o.When[c.where] = c.want
+			if p, ok := c.from.written(); ok {
+				p.Value = c.want
+				o.When = append(o.When, p)
+			}
 			o.Purpose += fmt.Sprintf(", where %s is %s", c.where, c.want)
+		}
+		for name, s := range op.in {
+			if p, ok := s.written(); ok {
+				o.In[name] = p
+			}
 		}
 		all[i] = o
 	}
 	return all
+}
+
+// written returns the first of the places that a page may write to.
+func (s sources) written() (Place, bool) {
+	for _, p := range s.places {
+		if p.kind != "cookie" {
+			return Place{Kind: p.kind, Path: p.path, Unit: s.unit}, true
+		}
+	}
+	return Place{}, false
 }
 
 // Call is a request that the dialect has understood, or knows to refuse.

@@ -22,8 +22,7 @@ type operation struct {
 	segments []string // of the path; {name} stands for any
 	when     []condition
 	in       map[string]sources
-	from     map[string]string // in, as it is written
-	status   int               // 0: as the hub has it
+	status   int // 0: as the hub has it
 	headers  []header
 	out      template // nil: as the hub has it
 	inactive template // of introspect
@@ -204,11 +203,10 @@ func (op *operation) parseWhen(n node) {
 
 // parseIn reads where the values come from; without "in" they come from where the hub's own API has them.
 func (op *operation) parseIn(n node) {
-	op.in, op.from = make(map[string]sources), make(map[string]string)
+	op.in = make(map[string]sources)
 	if n.value == nil {
 		for name, from := range op.verb.from {
 			if slices.Contains(op.verb.in, name) {
-				op.from[name] = from
 				op.in[name], _ = parseSources(from, isTime(name))
 			}
 		}
@@ -220,9 +218,8 @@ func (op *operation) parseIn(n node) {
 	}
 	for _, name := range o.names {
 		at, _ := n.member(o, name)
-		op.from[name] = at.text()
 		var fault string
-		if op.in[name], fault = op.parseSources(op.from[name], isTime(name)); fault != "" {
+		if op.in[name], fault = op.parseSources(at.text(), isTime(name)); fault != "" {
 			at.fault(fault)
 		}
 	}
@@ -233,7 +230,8 @@ func (op *operation) parseIn(n node) {
 func (op *operation) checkNeeds(n node) {
 	for _, need := range op.verb.needs {
 		name, other, _ := strings.Cut(need, "|")
-		if op.from[name] != "" || op.from[other] != "" {
+		_, has := op.in[name]
+		if _, hasOther := op.in[other]; has || hasOther {
 			continue
 		}
 		either := ""
