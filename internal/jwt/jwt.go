@@ -5,7 +5,7 @@
 // still lives. Not implemented on purpose: any other algorithm, header member or serialization (RFC 8725 sections 3.1
 // and 3.11).
 //
-// jwt.go owns kinds, keys and signatures, claims.go the payload.
+// jwt.go owns kinds, keys and signatures, claims.go the payload, opened.go the memory of access tokens.
 package jwt
 
 import (
@@ -68,7 +68,8 @@ const encodedMACLen = 43 // 32 bytes in unpadded base64
 
 // Signer issues and opens the tokens of one hub.
 type Signer struct {
-	keys [2]macKey
+	keys   [2]macKey
+	opened opened
 }
 
 // NewSigner derives the two keys from secret by HKDF-SHA256 (RFC 5869). hub names the hub within the process;
@@ -118,7 +119,21 @@ func (s *Signer) Open(token string) (Claims, error) {
 	if dot < start || token[dot] != '.' {
 		return Claims{}, ErrMalformed
 	}
+	if k == Refresh { // comes once
+		return s.check(token, k, start, dot)
+	}
+	if c := s.opened.find(token[:dot], token[dot+1:]); c != nil {
+		return *c, nil
+	}
+	c, err := s.check(token, k, start, dot)
+	if err == nil {
+		s.opened.keep(token[:dot], token[dot+1:], c)
+	}
+	return c, err
+}
 
+// check returns the claims of a token whose payload is between start and dot.
+func (s *Signer) check(token string, k Kind, start, dot int) (Claims, error) {
 	state := s.keys[k].state()
 	defer s.keys[k].states.Put(state)
 	state.message = append(state.message[:0], token...)

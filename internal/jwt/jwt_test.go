@@ -62,7 +62,7 @@ func BenchmarkToken(b *testing.B) {
 			buf = s.Append(buf[:0], &c)
 		}
 	})
-	b.Run("verify", func(b *testing.B) {
+	b.Run("verify", func(b *testing.B) { // as a client sends it, again and again
 		b.ReportAllocs()
 		for b.Loop() {
 			got, err := s.Open(token)
@@ -71,6 +71,36 @@ func BenchmarkToken(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestOneTokenOpensAgainAndItsForgeriesNever: what is remembered of a token is of no use without its signature.
+func TestOneTokenOpensAgainAndItsForgeriesNever(t *testing.T) {
+	t.Parallel()
+	s, err := NewSigner([]byte(strings.Repeat("s", 32)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued := make([]string, 2*maxOpened+1) // more than are remembered
+	for i := range issued {
+		issued[i] = string(s.Append(nil, &Claims{Subject: "u", Session: "S", Generation: i, IssuedAt: 1, ExpiresAt: 2, Username: "kim", Role: "user"}))
+	}
+	for range 2 {
+		for i, token := range issued {
+			if c, err := s.Open(token); err != nil || c.Generation != i || c.Username != "kim" {
+				t.Fatalf("token %d opens as %+v, %v", i, c, err)
+			}
+			other := issued[(i+1)%len(issued)]
+			message, signature := token[:len(token)-encodedMACLen], other[len(other)-encodedMACLen:]
+			for _, forged := range []string{message + signature, token[:len(token)-1] + "!", token + "A", token[:len(token)-1]} {
+				if c, err := s.Open(forged); err != ErrMalformed {
+					t.Fatalf("%s is accepted: %+v, %v", forged, c, err)
+				}
+			}
+		}
+	}
+	if n := len(s.opened.known); n == 0 || n > maxOpened {
+		t.Errorf("%d tokens are remembered", n)
+	}
 }
 
 // TestTokenIDsAreCanonical: a signed token whose id is not written as the hub writes it is not the hub's.
