@@ -335,6 +335,18 @@ func TestConversions(t *testing.T) {
 	}
 }
 
+// An API that shows a session says when its token expires.
+func TestExpiryOfATokenThatIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"me", "verify", "introspect"} {
+		d := parse(t, `{"name":"x","operations":[{"op":"`+op+`","on":"GET /s","out":{"iso":"$expires_iso","at":"$expires_at","sec":"$claims.exp"}}]}`)
+		w, _ := ask(t, d, new(stubHub), request("GET /s", "", "Authorization: Bearer "+token("access")))
+		if want := `{"iso":"2026-01-01T00:15:00.500Z","at":1767226500,"sec":1767226500}` + "\n"; w.Body.String() != want {
+			t.Errorf("%s: %s, want %s", op, w.Body, want)
+		}
+	}
+}
+
 // An operation without "in" takes its values from where the hub's own API has them.
 func TestTheSmallestDescription(t *testing.T) {
 	t.Parallel()

@@ -38,10 +38,10 @@ var (
 var (
 	everywhere = []string{"now", "now_ms", "now_iso", "base_url"}
 	ofUser     = []string{"user", "user.id", "user.username", "user.email", "user.name", "user.role", "user.created_at", "user.created_ms"}
-	looked     = append(ofUser[:len(ofUser):len(ofUser)], "claims")
+	looked     = append(ofUser[:len(ofUser):len(ofUser)], "claims", "expires_at", "expires_at_ms", "expires_iso")
 	inspected  = append(looked[:len(looked):len(looked)], "token_kind")
 	pair       = append([]string{"access_token", "refresh_token", "token_type", "csrf_token",
-		"expires_in", "expires_ms", "expires_at", "expires_at_ms", "expires_iso",
+		"expires_in", "expires_ms",
 		"refresh_expires_in", "refresh_expires_ms", "refresh_expires_at", "refresh_expires_at_ms", "refresh_expires_iso"}, looked...)
 	ofError = []string{"name", "code", "detail", "status", "title", "errors", "fields", "retry_after"}
 	ofClaim = append(ofUser[:len(ofUser):len(ofUser)], "auth_time", "now", "now_ms", "now_iso")

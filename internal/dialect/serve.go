@@ -182,8 +182,9 @@ func (c *Call) addPair(v values, body []byte, host Host) {
 		v[name] = plain(given[name])
 	}
 	c.Result.AccessToken, _ = v["access_token"].(string)
-	v.addLifetime("", "expires_in", given, claimsOf(v["access_token"]))
-	v.addLifetime("refresh_", "refresh_expires_in", given, claimsOf(v["refresh_token"]))
+	v.addLifetime("", given["expires_in"])
+	v.addLifetime("refresh_", given["refresh_expires_in"])
+	v.addExpiry("refresh_", claimsOf(v["refresh_token"]))
 	v.addUser(given["user"])
 	v.addClaims(claimsOf(v["access_token"]))
 	if c.dialect.cookies != nil && c.dialect.cookies.csrf != nil {
@@ -192,12 +193,16 @@ func (c *Call) addPair(v values, body []byte, host Host) {
 }
 
 // addLifetime adds how long a token lives, in whole seconds (at least 1, since 0 means for ever to some clients) and in
-// milliseconds, and when it expires.
-func (v values) addLifetime(prefix, name string, given, claims map[string]json.RawMessage) {
-	if lives, err := strconv.ParseFloat(string(given[name]), 64); err == nil {
+// milliseconds.
+func (v values) addLifetime(prefix string, seconds json.RawMessage) {
+	if lives, err := strconv.ParseFloat(string(seconds), 64); err == nil {
 		v[prefix+"expires_in"] = whole(max(1, int64(lives)))
 		v[prefix+"expires_ms"] = whole(int64(math.Round(lives * 1000)))
 	}
+}
+
+// addExpiry adds when a token of these claims expires.
+func (v values) addExpiry(prefix string, claims map[string]json.RawMessage) {
 	if until, err := strconv.ParseFloat(string(claims["exp"]), 64); err == nil {
 		v.addMoment(prefix+"expires_at", time.UnixMilli(int64(math.Round(until*1000))))
 	}
@@ -239,11 +244,12 @@ func (v values) addUser(user json.RawMessage) {
 	}
 }
 
-// addClaims adds what a token says, times in whole seconds.
+// addClaims adds what a token says, times in whole seconds, and when it expires.
 func (v values) addClaims(claims map[string]json.RawMessage) {
 	if claims == nil {
 		return
 	}
+	v.addExpiry("", claims)
 	for name, value := range claims {
 		if name == "iat" || name == "exp" || name == "nbf" {
 			number, _, _ := strings.Cut(string(value), ".")
