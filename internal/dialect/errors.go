@@ -23,15 +23,23 @@ var Codes = []string{
 
 // entry is what "errors" says of some errors. What it leaves out, a less special entry may say.
 type entry struct {
-	op, pattern  string // op "": of all operations; pattern: a code, its beginning and *, or *
+	op, pattern  string // op "": of all operations; pattern: a code, its beginning and *, *, or invalid_field.NAME
 	status       int
 	name, detail string
 	headers      []header
 	body         template
 }
 
-func (e *entry) fits(op, code string) bool {
-	return (e.op == "" || e.op == op) && matches(e.pattern, code)
+// fits reports whether e is for an error; field is the code with the first field at fault behind it.
+func (e *entry) fits(op, code, field string) bool {
+	return (e.op == "" || e.op == op) && (matches(e.pattern, code) || matches(e.pattern, field))
+}
+
+// known reports whether a pattern fits any error. Fields are called as in "in".
+func known(pattern string) bool {
+	field, isField := strings.CutPrefix(pattern, "invalid_field.")
+	return isField && slices.Contains(slices.Concat(ofAccount, ofLogin, ofRefresh), field) ||
+		slices.ContainsFunc(Codes, func(code string) bool { return matches(pattern, code) })
 }
 
 func matches(pattern, code string) bool {
@@ -58,8 +66,8 @@ func (d *Dialect) parseErrors(n node, t *templates) []*entry {
 		if e.op, e.pattern = op, pattern; hasOp && !slices.ContainsFunc(d.operations, func(o *operation) bool { return o.op == op }) {
 			at.fault("begins with an operation that \"operations\" does not have")
 		}
-		if !slices.ContainsFunc(Codes, func(code string) bool { return matches(pattern, code) }) {
-			at.fault("names no error: CODE, BEGINNING* or *, with OPERATION: before it for those of one operation; codes are " + strings.Join(Codes, ", "))
+		if !known(pattern) {
+			at.fault("names no error: CODE, BEGINNING*, * or invalid_field.NAME, with OPERATION: before it for those of one operation; codes are " + strings.Join(Codes, ", "))
 		}
 		if scoped[op] == nil {
 			scoped[op] = t.in(d.scopeOfErrors(op))
@@ -109,13 +117,17 @@ func (d *Dialect) writeError(w http.ResponseWriter, c *Call, given *recorder, v 
 	var p reply.Error
 	json.Unmarshal(given.body, &p) // the hub has written it
 	c.Result.Code = p.Code
+	field := p.Code
+	if len(p.Fields) > 0 {
+		field += "." + p.Fields[0].Field
+	}
 	if c.called != nil {
 		c.translate(&p)
 	}
 	merged := entry{status: given.status, name: p.Code, detail: p.Detail}
 	var fields []header
 	for _, e := range slices.Backward(d.errors) { // the most special one last, so that it counts
-		if !e.fits(c.op(), p.Code) {
+		if !e.fits(c.op(), p.Code, field) {
 			continue
 		}
 		merged.overlay(e)

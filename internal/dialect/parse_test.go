@@ -91,6 +91,8 @@ func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
 		{with(`"templates":{"a":"@a"}`), "templates.a", "in itself: a → a"},
 		{with(`"templates":{"a":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`), "templates.a" + strings.Repeat("[0]", 30), "lies too deep"},
 		{with(`"errors":{"nosuch":{}}`), "errors.nosuch", "names no error"},
+		{with(`"errors":{"invalid_field.mail":{}}`), "errors.invalid_field.mail", "names no error"},
+		{with(`"errors":{"token_expired.email":{}}`), "errors.token_expired.email", "names no error"},
 		{with(`"errors":{"login:token_*":{}}`), "errors.login:token_*", `"operations" does not have`},
 		{with(`"errors":{"*":{"status":302}}`), "errors.*.status", "from 400 to 599"},
 		{with(`"cookies":{}`), "cookies", "must have access_token or refresh_token"},

@@ -98,6 +98,10 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	row("/kind", `{}`, 400, `{"d":"The request lacks kind in the body."}`)
 	row("/kind", `{"kind":"y"}`, 400, `{"d":"This path knows no such kind in the body."}`)
 
+	shape(errors + `,"invalid_field":{"name":"other"},"invalid_field.password":{"name":"secret"},"register:invalid_field.email":{"body":["mail"]}`)
+	row("/mail", `{"mail":"kim","secret":"long-enough"}`, 422, `["mail"]`) // the first field at fault
+	row("/mail", `{"mail":"kim@x.test","secret":"short"}`, 422, `{"d":"secret: must be 8`)
+
 	shape(``) // the hub's own shape, in the client's names all the same
 	row("/in", `{}`, 422, `{"title":"Unprocessable Entity","status":422,"code":"invalid_field","detail":"mail: is required","errors":[{"field":"mail","detail":"is required"},{"field":"X-Secret",`)
 	shape(`"token_*":{"status":403,"name":"NO_TOKEN","detail":"Not you."}`)

@@ -23,6 +23,7 @@ test('@firebase/auth with connectAuthEmulator', async () => {
   assert.equal(made.email, 'new@example.test')
   await assert.rejects(createUserWithEmailAndPassword(auth, 'new@example.test', 'new-password'), { code: 'auth/email-already-in-use' })
   await assert.rejects(createUserWithEmailAndPassword(auth, 'short@example.test', 'short'), { code: 'auth/weak-password' })
+  await assert.rejects(createUserWithEmailAndPassword(auth, 'no address', 'new-password'), { code: 'auth/invalid-email' })
   await signOut(auth)
 
   await assert.rejects(signInWithEmailAndPassword(auth, 'new@example.test', 'wrong'), { code: 'auth/invalid-credential' })

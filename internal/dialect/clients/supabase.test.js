@@ -28,6 +28,7 @@ test('auth-js: the life of a session', async () => {
   assert.equal(up.error, null)
   assert.equal(up.data.user.user_metadata.name, 'New')
   assert.equal((await auth.signUp({ email: 'new@example.test', password: 'new-password' })).error.code, 'user_already_exists')
+  assert.deepEqual((await auth.signUp({ email: 'weak@example.test', password: 'short' })).error.reasons, ['length'])
   assert.equal((await auth.signOut()).error, null)
 
   assert.equal((await auth.signInWithPassword({ email: 'new@example.test', password: 'wrong' })).error.code, 'invalid_credentials')
