@@ -15,6 +15,8 @@ import (
 //	c1 login - 200               without a token
 //	c1 me a0 503 injected        what a fault did: injected, lost; left: the client closed the connection
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
+//	c1 file/2 - 404              another path of the operation
+//	slow 1s c1 me a0 200         the answer takes its time
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
 //	policy grace 10s             or allow, keep, strict; back: the clock is put back
@@ -27,6 +29,7 @@ type script struct {
 	order   int
 	ended   []Mark
 	policy  Policy
+	slow    time.Duration // that an answer takes
 	life    time.Duration
 	pair    int                  // the session's current one
 	issued  map[int]time.Time    // of the pairs
@@ -64,6 +67,10 @@ func (s *script) step(line string) {
 		s.life = s.span(words[1])
 	case "ordered":
 		s.origin = FromOrder
+	case "slow":
+		s.slow = s.span(words[1])
+		s.exchange(strings.Join(words[2:], " "))
+		s.slow = 0
 	case "defect":
 		s.origin = FromDefect
 	case "policy":
@@ -110,20 +117,21 @@ func (s *script) exchange(line string) {
 	for _, step := range steps {
 		s.record = append(s.record, s.arrive(strings.Fields(step)))
 	}
-	s.pass(100*time.Microsecond, 100*time.Microsecond)
+	s.pass(max(s.slow, 100*time.Microsecond), max(s.slow, 100*time.Microsecond))
 	for _, e := range s.record[first:] {
 		s.answer(e, answer)
 	}
 }
 
 func (s *script) arrive(words []string) *Exchange {
-	conn, operation, token := words[0], words[1], words[2]
+	conn, path, token := words[0], words[1], words[2]
+	operation, _, _ := strings.Cut(path, "/")
 	if s.opened[conn].IsZero() {
 		s.opened[conn] = s.now.Machine
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
 	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
-		Operation: operation, Method: "GET", Path: "/" + operation, Origin: s.origin,
+		Operation: operation, Method: "GET", Path: "/" + path, Origin: s.origin,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
 	if operation == "login" {
 		e.Session, e.User = s.session, "demo"
@@ -292,10 +300,20 @@ func TestRepeatedFailure(t *testing.T) {
 		{"the rest of a crowd, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(5, "c1 me a0 401 token_expired"), ""},
 		{"a loop that goes on behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(6, "c1 me a0 401 token_expired\nafter 300ms"),
 			"repeated_failure[4 5 6 7 8 9]"},
-		{"a loop that ends with a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked",
-			"repeated_failure[2 3 4 5 6]"},
+		{"a loop without a refresh", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired"), "repeated_failure[2 3 4 5 6]"},
 		{"a loop around a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 401 token_revoked"),
 			"repeated_failure[3 5 7 9 11]"},
+		{"callers in a queue, whose refresh fails", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
+		{"callers in a slow queue, whose refresh fails behind them", expired + loop(6, "slow 250ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
+		{"callers in a queue, and a logout", expired + loop(5, "c1 me a0 401 token_expired") + "c1 logout a0 204", ""},
+		{"tries one after the other, and a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 503 injected",
+			"repeated_failure[2 3 4 5 6]"},
+		{"callers in a queue that wait as they are asked", loop(8, "c1 me a0 503 injected wait=1s") + "after 1s\n" + loop(8, "c1 me a0 200"), ""},
+		{"callers in a queue that try again a little later", loop(6, "c1 me a0 503 injected") + "after 250ms\n" + loop(6, "c1 me a0 200"), ""},
+		{"callers in a queue that each try five times", loop(5, loop(5, "c1 me a0 503 injected")+"after 250ms") + loop(5, "c1 me a0 200"),
+			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26]"},
+		{"a loop, and other work at once", loop(5, "c1 me a0 503 injected") + loop(8, "c1 me a0 200"), "repeated_failure[2 3 4 5 6]"},
+		{"three files, each twice", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), ""},
 		{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
 	})
 }
@@ -333,6 +351,12 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"with the next pair's token", "c1 me a0 503 injected wait=2m\nc1 refresh r0 200\nc1 me a1 200", "retry_after_ignored[2 4] early_refresh[3]"},
 		{"another operation", "c1 me a0 503 injected wait=2m\nc1 listing a0 200", ""},
 		{"together", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s", ""},
+		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
+		{"another caller in the queue fares better", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
+		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200",
+			"retry_after_ignored[2 3]"},
+		{"again and again", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
 	})
@@ -360,6 +384,7 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 			"c1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
+		{"of a logout", "advance 15m\nc1 logout a0 401 token_expired\nafter 3s", ""},
 		{"a login instead", expired + "after 10s\nc1 login - 200", ""},
 		{"a logout instead", expired + "after 10s\nc1 logout a0 204", ""},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

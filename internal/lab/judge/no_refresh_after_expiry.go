@@ -9,7 +9,7 @@ import "slices"
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
-		if e.isAccess() && e.saw("token_expired") && !e.Current.RefreshOver && !c.handled(s, e) && c.timeIsUp(e) {
+		if e.isAccess() && e.Operation != "logout" && e.saw("token_expired") && !e.Current.RefreshOver && !c.handled(s, e) && c.timeIsUp(e) {
 			shown = append(shown, e)
 		}
 	}

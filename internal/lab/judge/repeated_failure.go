@@ -16,9 +16,9 @@ const (
 // row: no success, and no pause over five seconds between. Each request of such a chain certainly follows the one before
 // it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain of five.
 //
-// A changed body, query or other resource hides nothing when a token is there; a 404 speaks of its path only. A request
-// that its client gave up is neither a failure nor a success. Refreshes that another rule shows are not told again, and
-// neither is a crowd of callers that met the end of the access token together (isCrowd).
+// A changed body or query hides nothing when a token is there; another path is another request. A request that its client
+// gave up is neither a failure nor a success. Refreshes that another rule shows are not told again, and a crowd of callers
+// is not told at all (isCrowd).
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
@@ -36,20 +36,16 @@ func (c *trial) repeatedFailure() {
 
 // effort is what makes a failed request the same request again.
 type effort struct {
-	operation string
-	presented uint64
-	body      uint64
-	path      string
-	tries     int // refreshes of the session that have failed before
+	operation, path string
+	presented       uint64
+	body            uint64
+	tries           int // refreshes of the session that have failed before
 }
 
 func (e *Exchange) effort() effort {
-	f := effort{operation: e.Operation, presented: e.Presented}
+	f := effort{operation: e.Operation, path: e.Path, presented: e.Presented}
 	if e.Presented == 0 {
 		f.body = e.Body
-	}
-	if e.Presented == 0 || e.Operation == "other" {
-		f.path = e.Path
 	}
 	return f
 }
@@ -117,10 +113,7 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 	return e.Seq-before.Seq <= lookBack && before.Arrival.until(e.Arrival) <= pause+longest
 }
 
-// links reports whether e is the next try after before.
+// links reports whether e, of the same effort, is the next try after before.
 func (c *trial) links(before, e *Exchange) bool {
-	if before.Epoch != e.Epoch || !e.follows(before) || before.End.until(e.Arrival) > pause {
-		return false
-	}
-	return e.Path == before.Path || e.Status != 404 && before.Status != 404
+	return before.Epoch == e.Epoch && e.follows(before) && before.End.until(e.Arrival) <= pause
 }

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -11,29 +12,34 @@ const tolerance = 50 * time.Millisecond
 // retryAfterIgnored: a request was sent again sooner than the answer to it had asked for with Retry-After (RFC 9110
 // section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same session
 // or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
+//
+// Nor is what came without a break behind the answer, if a request came again in time: it may be of another caller, who
+// waited in the client's queue.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
 		session string
 		body    uint64
 	}
-	asked := make(map[key]*Exchange)
-	early, before := newGroups(), newGroups()
+	lines := make(map[key]*line)
+	var all []*plea
 	for _, e := range c.record {
 		k := key{e.place(), e.Session, 0}
 		if e.Token == nil {
 			k.session, k.body = "", e.Body^e.Presented
 		}
-		last := asked[k]
-		if last != nil && e.hurries(last) {
-			before.add(k.session, last)
-			early.add(k.session, e)
+		if lines[k] == nil {
+			lines[k] = &line{session: k.session}
 		}
-		if last != nil && (e.follows(last) || e.received() && e.Status < 400) {
-			delete(asked, k)
+		if asked := lines[k].add(e); asked != nil {
+			all = append(all, asked)
 		}
-		if e.received() && e.Status >= 400 && e.RetryAfter > 0 {
-			asked[k] = e
+	}
+	early, before := newGroups(), newGroups()
+	for _, p := range all {
+		if p.hurried != nil && (!p.kept || !p.queued) {
+			before.add(p.session, p.answer)
+			early.add(p.session, p.hurried)
 		}
 	}
 	for i, shown := range early.each {
@@ -43,7 +49,72 @@ func (c *trial) retryAfterIgnored() {
 	}
 }
 
-// hurries reports whether e repeats before sooner than its answer had asked for.
-func (e *Exchange) hurries(before *Exchange) bool {
-	return e.Epoch == before.Epoch && e.follows(before) && before.End.until(e.Arrival) < before.RetryAfter-tolerance
+// plea is an answer that asked for patience, and what came of it.
+type plea struct {
+	answer  *Exchange
+	session string
+	burst   int
+	hurried *Exchange // the request that came too soon
+	queued  bool      // it came without a break
+	kept    bool      // a request came in time
+}
+
+// line is the same request, time and again.
+type line struct {
+	session string
+	pleas   []*plea // that may still be kept, oldest first
+	burst   int     // counts the breaks
+	end     Mark    // of the latest to end
+}
+
+// add takes the next request, and returns what its answer asks for, or nil.
+func (l *line) add(e *Exchange) *plea {
+	if l.end.Order > 0 && l.end.until(e.Arrival) > apart {
+		l.burst++
+	}
+	if e.End.Order > l.end.Order {
+		l.end = e.End
+	}
+	if !l.keep(e) {
+		l.hurry(e)
+	}
+	if !e.received() || e.Status < 400 || e.RetryAfter == 0 {
+		return nil
+	}
+	p := &plea{answer: e, session: l.session, burst: l.burst}
+	l.pleas = append(l.pleas, p)
+	return p
+}
+
+// keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest: who
+// tries at once and then in time has hurried.
+func (l *line) keep(e *Exchange) bool {
+	due := 0
+	for _, p := range l.pleas {
+		since := p.answer.End.until(e.Arrival)
+		if p.answer.Epoch == e.Epoch && (!p.answer.endedBefore(e) || since < p.answer.RetryAfter-tolerance) {
+			break
+		}
+		due++
+		if p.answer.Epoch != e.Epoch || since > p.answer.RetryAfter+pause {
+			l.pleas, due = l.pleas[due:], 0 // over
+		}
+	}
+	if due == 0 {
+		return false
+	}
+	l.pleas[due-1].kept = true
+	l.pleas = slices.Delete(l.pleas, due-1, due)
+	return true
+}
+
+// hurry notes that e came sooner than the latest answer had asked for, if it did and is the first.
+func (l *line) hurry(e *Exchange) {
+	if len(l.pleas) == 0 {
+		return
+	}
+	last := l.pleas[len(l.pleas)-1]
+	if last.hurried == nil && e.follows(last.answer) {
+		last.hurried, last.queued = e, last.burst == l.burst
+	}
 }
