@@ -71,7 +71,7 @@ var cleanElsewhere = []behaviour{
 		c.login("demo")
 	}},
 	{"a refresh right after the report was asked for", nil, quiet, func(w *world) {
-		w.unread = true
+		w.early = true
 		c := w.login()
 		w.drain()
 		c.me()

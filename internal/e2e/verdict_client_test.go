@@ -21,7 +21,7 @@ import (
 // world is a namespace in which clients behave in some way.
 type world struct {
 	*hub
-	unread bool // the report is asked for as things stand, and not after the time to react
+	early bool // the report is asked for as things stand, and not after the time to react
 }
 
 // tab is a program with its own connections: a browser tab, a process. Tabs may share their tokens.
@@ -58,6 +58,14 @@ func (w *world) newTab(shared *tokens) *tab {
 	transport := &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true}
 	w.t.Cleanup(transport.CloseIdleConnections)
 	return &tab{w: w, client: &http.Client{Transport: transport}, tokens: shared}
+}
+
+// over has the tab keep this many connections, over which its callers wait in a queue. 0: a new one for each request.
+func (t *tab) over(connections int) *tab {
+	t.client.CloseIdleConnections()
+	t.client.Transport = &http.Transport{MaxConnsPerHost: connections, DisableKeepAlives: connections == 0}
+	t.w.t.Cleanup(t.client.CloseIdleConnections)
+	return t
 }
 
 // login returns a tab whose user has logged in.
@@ -174,7 +182,9 @@ func (t *tab) logout() int {
 }
 
 // wire is a request as it goes over the wire.
-func (w *world) wire(method, path, token string) string {
+func (w *world) wire(method, path, token string) string { return w.wireWith(method, path, token, "") }
+
+func (w *world) wireWith(method, path, token, body string) string {
 	at, err := url.Parse(w.base)
 	if err != nil {
 		w.t.Error(err)
@@ -182,21 +192,13 @@ func (w *world) wire(method, path, token string) string {
 	if token != "" {
 		token = "Authorization: Bearer " + token + "\r\n"
 	}
-	return method + " " + at.Path + path + " HTTP/1.1\r\nHost: " + at.Host + "\r\nContent-Length: 0\r\n" + token + "\r\n"
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s",
+		method, at.Path+path, at.Host, len(body), token, body)
 }
 
 // ahead sends requests on one connection without waiting for the answer to the one in front (pipelining).
 func (w *world) ahead(requests string) {
-	at, err := url.Parse(w.base)
-	if err != nil {
-		w.t.Error(err)
-		return
-	}
-	conn, err := net.Dial("tcp", at.Host)
-	if err != nil {
-		w.t.Error(err)
-		return
-	}
+	conn := w.dial()
 	defer conn.Close()
 	io.WriteString(conn, requests)
 	answers := bufio.NewReader(conn)
@@ -208,6 +210,42 @@ func (w *world) ahead(requests string) {
 		}
 		io.Copy(io.Discard, resp.Body)
 	}
+}
+
+// slowly sends a request and does something before the last of it leaves. It returns when it is answered.
+func (w *world) slowly(request string, last int, meanwhile func()) {
+	conn := w.dial()
+	defer conn.Close()
+	io.WriteString(conn, request[:len(request)-last])
+	time.Sleep(20 * time.Millisecond) // it has left
+	meanwhile()
+	time.Sleep(120 * time.Millisecond)
+	io.WriteString(conn, request[len(request)-last:])
+	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// unread sends a request and closes the connection when the answer is there, without reading it.
+func (w *world) unread(operation, request string) {
+	conn := w.dial()
+	io.WriteString(conn, request)
+	w.post("/lab/expect", object{"operation": operation, "status": 200}).want(200)
+	time.Sleep(10 * time.Millisecond) // the answer is on its way
+	conn.Close()
+	time.Sleep(10 * time.Millisecond)
+}
+
+func (w *world) dial() net.Conn {
+	at, err := url.Parse(w.base)
+	if err != nil {
+		w.t.Error(err)
+	}
+	conn, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return conn
 }
 
 // drain lets the access token run out.
@@ -263,7 +301,7 @@ func (t *tab) chained() {
 // verdict returns what the report says, a line a finding, with the operations of the requests that show it.
 func (w *world) verdict() (findings, notes []string) {
 	w.t.Helper()
-	if !w.unread {
+	if !w.early {
 		w.advance(3 * time.Second)
 	}
 	operations := make(map[float64]string)

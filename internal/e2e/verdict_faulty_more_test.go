@@ -133,7 +133,7 @@ var faultyElsewhere = []behaviour{
 		c.send("GET", listingPath, nil, "")
 	}},
 	{"no refresh after token_expired, and the report at once", []string{"no_refresh_after_expiry[me*1]"}, quiet, func(w *world) {
-		w.unread = true
+		w.early = true
 		c := w.login()
 		w.drain()
 		c.me()

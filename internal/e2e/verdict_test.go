@@ -22,7 +22,7 @@ func TestVerdicts(t *testing.T) {
 		repeats = 2
 	}
 	room := make(chan struct{}, 8) // more at once would make callers late that are meant to come together
-	for _, list := range [][]behaviour{cleanClients, cleanElsewhere, faultyClients, faultyElsewhere} {
+	for _, list := range [][]behaviour{cleanClients, cleanElsewhere, cleanTogether, faultyClients, faultyElsewhere, faultyTogether} {
 		for _, b := range list {
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()

@@ -4,32 +4,41 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"net"
-	"sync/atomic"
+	"sync"
+	"syscall"
 	"time"
 )
 
-// connection is one, and when the client was last heard on it.
+// connection is one, and what it tells of when its client sent a request and whether it got the answer.
 type connection struct {
 	*net.TCPConn
 	id     int64
 	opened time.Time
-	heard  atomic.Int64 // nanoseconds since it was opened
+
+	mu       sync.Mutex
+	answered bool      // nothing has been read since the last answer
+	began    time.Time // when the first byte of the latest request was read
+	ahead    time.Time // when the first byte of a request was read that the client has sent ahead of an answer; zero: none
+	unread   func()    // called when it turns out that the client has not read the last answer
 }
 
 type connectionKey struct{}
 
-var lastConnection atomic.Int64
-
 // Listen returns a listener whose connections the record can tell apart, with WithConnection as http.Server.ConnContext.
-func Listen(l net.Listener) net.Listener { return listener{l} }
+func Listen(l net.Listener) net.Listener { return &listener{Listener: l} }
 
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	last int64
+}
 
-func (l listener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {
-		return &connection{TCPConn: tcp, id: lastConnection.Add(1), opened: time.Now()}, nil
+		l.last++
+		return &connection{TCPConn: tcp, id: l.last, opened: time.Now(), answered: true}, nil
 	}
 	return c, err
 }
@@ -39,14 +48,46 @@ func WithConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// Read notes when the client was heard. A request that a client has sent ahead, before the answer to the one in front of it,
-// is read together with that one or while it is served.
+// Read notes when a request begins. While a request is served, net/http reads one byte to hear whether the client is
+// there: that is of a request that the client has sent ahead (pipelining), if the answer has not left.
+//
+// A client that closes its end before it has read all sends a reset (RFC 9293 section 3.6.1).
 func (c *connection) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
-	if n > 0 {
-		c.heard.Store(int64(time.Since(c.opened)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case n > 0 && c.answered:
+		c.began, c.answered, c.unread = time.Now(), false, nil
+	case n > 0 && len(b) == 1:
+		c.ahead = time.Now()
+	case n == 0 && c.unread != nil && errors.Is(err, syscall.ECONNRESET):
+		c.unread()
+		c.unread = nil
 	}
 	return n, err
 }
 
-func (c *connection) heardAt() time.Time { return c.opened.Add(time.Duration(c.heard.Load())) }
+// Write sends a part of an answer, behind which the next request begins.
+func (c *connection) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	if c.answered = c.ahead.IsZero(); !c.answered {
+		c.began, c.ahead = c.ahead, time.Time{}
+	}
+	c.mu.Unlock()
+	return c.TCPConn.Write(b)
+}
+
+// beganAt returns when the request that is being served began to come in.
+func (c *connection) beganAt() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.began
+}
+
+// whenUnread has do called if it turns out that the client has not read the answer that is about to leave.
+func (c *connection) whenUnread(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unread = do
+}

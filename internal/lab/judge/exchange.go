@@ -16,7 +16,7 @@ type Exchange struct {
 	End       Mark      // the answer was sent, or given up; Order 0: the request is under way
 	Conn      int64     // identity of the connection; 0: unknown
 	Opened    time.Time // when the connection was opened, by the machine's clock
-	Sent      time.Time // when the request, or the last part of it, came out of the connection
+	Sent      time.Time // when the request began to come in; zero: unknown
 	Operation string
 	Method    string
 	Path      string // without the query
@@ -40,6 +40,8 @@ type Exchange struct {
 	Lost       bool          // a fault kept the answer, or a part of it, from the client
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
+
+	beside bool // its client had another request under way at the same time, on another connection
 }
 
 // Policy is the refresh policy in force.
@@ -118,11 +120,25 @@ func (e *Exchange) endedBefore(other *Exchange) bool {
 const apart = 100 * time.Millisecond
 
 // follows reports whether e was certainly sent after before had been answered: it came on the same connection and was not
-// sent ahead (pipelined), on a connection opened since, or long enough after. The answer takes its time to reach the client, and what the client had begun until
-// then comes after it in the record all the same.
+// sent ahead (pipelined), on a connection opened since, or long enough after. The answer takes its time to reach the
+// client, and what the client had begun until then comes after it in the record all the same. That is why a new connection
+// tells nothing where the client had sent before together with others.
 func (e *Exchange) follows(before *Exchange) bool {
-	return before.endedBefore(e) && (e.Conn != 0 && e.Conn == before.Conn && e.Sent.After(before.End.Machine) ||
-		e.Opened.After(before.End.Machine) || before.End.until(e.Arrival) > apart)
+	if !before.endedBefore(e) {
+		return false
+	}
+	sent, answered := e.sent(), before.End.Machine
+	return e.Conn != 0 && e.Conn == before.Conn && sent.Machine.After(answered) ||
+		e.Opened.After(answered) && !before.beside || before.End.until(sent) > apart
+}
+
+// sent returns when e began to come in. A slow line may have brought the rest of it much later.
+func (e *Exchange) sent() Mark {
+	if e.Sent.IsZero() {
+		return e.Arrival
+	}
+	slow := e.Arrival.Machine.Sub(e.Sent)
+	return Mark{e.Arrival.Order, e.Arrival.Hub.Add(-slow), e.Sent}
 }
 
 // isRefresh reports whether e sent a refresh token of this hub to be exchanged.

@@ -37,5 +37,5 @@ func (r *Exchange) renews(e *Exchange) bool {
 // inTime reports whether next came within the time that a client may take to react to the answer to e. The machine's
 // clock counts: a client does not get slower by a test that advances the hub's.
 func inTime(e, next *Exchange) bool {
-	return next.Arrival.Machine.Sub(e.End.Machine) <= reaction
+	return next.sent().Machine.Sub(e.End.Machine) <= reaction
 }

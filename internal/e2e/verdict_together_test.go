@@ -1,0 +1,184 @@
+// Clients whose callers are many: side by side, in a queue, or one after the other so that it looks alike.
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// withLogout logs out and asks for the user three times, all at once. The tab that does is given by of.
+func withLogout(c *tab, of func(i int) *tab) {
+	access, _ := c.tokens.get()
+	callers(4, func(i int) {
+		if i == 0 {
+			of(i).send("POST", logoutPath, nil, access)
+		} else {
+			of(i).meWith(access)
+		}
+	})
+}
+
+var cleanTogether = []behaviour{
+	{"a logout and three requests at once", nil, quiet, func(w *world) {
+		c := w.login()
+		withLogout(c, func(int) *tab { return c })
+	}},
+	{"a logout and three requests at once, over cold connections", nil, quiet, func(w *world) {
+		c := w.login()
+		c.client.CloseIdleConnections()
+		withLogout(c, func(int) *tab { return c })
+	}},
+	{"a logout and three requests at once, each over a connection of its own", nil, quiet, func(w *world) {
+		c := w.login().over(0)
+		withLogout(c, func(int) *tab { return c })
+	}},
+	{"a logout and requests of three other tabs at once", nil, quiet, func(w *world) {
+		c := w.login()
+		withLogout(c, func(int) *tab { return w.newTab(c.tokens) })
+	}},
+	{"a logout that is told token_expired", nil, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "logout", "status": 401, "body": object{"code": "token_expired"}})
+		c.logout()
+	}},
+	{"a request that had begun to leave before the logout", nil, quiet, func(w *world) {
+		c := w.login()
+		w.slowly(w.wire("GET", mePath, c.tokens.access), 10, func() { c.logout() })
+	}},
+	{"a refresh whose body had begun to leave before the logout", nil, quiet, func(w *world) {
+		c := w.login()
+		body := fmt.Sprintf(`{"refresh_token":%q}`, c.tokens.refresh)
+		w.slowly(w.wireWith("POST", refreshPath, "", body), len(body), func() { c.logout() })
+	}},
+	{"a refresh whose answer is there, and never read", nil, nil, func(w *world) {
+		c := w.login()
+		w.drain()
+		w.unread("refresh", w.wireWith("POST", refreshPath, "", fmt.Sprintf(`{"refresh_token":%q}`, c.tokens.refresh)))
+		c.refresh()
+		c.login("demo")
+	}},
+	{"eight callers in a queue, whose refresh fails", nil, nil, func(w *world) {
+		c := w.login().over(1)
+		w.drain()
+		w.fault(object{"operation": "refresh", "status": 503})
+		callers(8, func(int) {
+			if c.me() == 401 {
+				c.single.Lock()
+				defer c.single.Unlock()
+				if access, _ := c.tokens.get(); access != "" {
+					c.refresh()
+					c.tokens.set("", "")
+				}
+			}
+		})
+	}},
+	{"eight callers in a queue, and a logout", nil, quiet, func(w *world) {
+		c := w.login().over(1)
+		w.drain()
+		callers(8, func(int) { c.me() })
+		c.logout()
+	}},
+	{"eight callers in a queue that wait as they are asked", nil, quiet, func(w *world) {
+		c := w.login().over(1)
+		w.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": "1"}, "times": 8})
+		callers(8, func(int) { c.me() })
+		w.advance(time.Second)
+		callers(8, func(int) { c.me() })
+	}},
+	{"eight callers side by side that wait as they are asked", nil, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": "1"}, "times": 8})
+		callers(8, func(int) { c.me() })
+		w.advance(time.Second)
+		callers(8, func(int) { c.me() })
+	}},
+	{"two callers in a queue, one of whom is asked to wait", nil, quiet, func(w *world) {
+		c := w.login().over(1)
+		w.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": "1"}})
+		callers(2, func(int) { c.me() })
+		w.advance(time.Second)
+		c.me()
+	}},
+	{"five callers in a queue, three of whose first tries are lost", nil, nil, func(w *world) {
+		c := w.login().over(1)
+		w.drain()
+		w.fault(object{"operation": "me", "drop": "before", "times": 3})
+		callers(5, func(int) {
+			access, _ := c.tokens.get()
+			status := c.meWith(access)
+			if status == 0 {
+				time.Sleep(150 * time.Millisecond)
+				status = c.meWith(access)
+			}
+			if status == 401 && c.renew(access) == 200 {
+				c.me()
+			}
+		})
+	}},
+	{"three files, each tried twice", nil, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "file", "status": 503, "times": 0})
+		for range 2 {
+			for _, path := range filePaths {
+				c.send("GET", path, nil, c.tokens.access)
+			}
+		}
+	}},
+}
+
+var faultyTogether = []behaviour{
+	{"three requests at once after the logout", []string{"token_after_logout[logout*1 me*3]"}, quiet, func(w *world) {
+		c := w.login()
+		c.logout()
+		callers(3, func(int) { c.me() })
+	}},
+	{"three requests after the logout, each over a connection of its own", []string{"token_after_logout[logout*1 me*3]"}, quiet, func(w *world) {
+		c := w.login().over(0)
+		c.logout()
+		for range 3 {
+			c.me()
+		}
+	}},
+	{"three requests after the logout, each by a new program", []string{"token_after_logout[logout*1 me*3]"}, quiet, func(w *world) {
+		c := w.login()
+		c.logout()
+		for range 3 {
+			w.newTab(c.tokens).me()
+		}
+	}},
+	{"a loop on one connection that never refreshes", []string{"repeated_failure[me*5]"}, nil, func(w *world) {
+		c := w.login().over(1)
+		w.fault(object{"operation": "me", "status": 401, "times": 0})
+		for range 5 {
+			c.me()
+		}
+	}},
+	{"a loop that goes on after its refresh has failed", []string{"no_refresh_after_expiry[me*5]", "repeated_failure[me*5]"}, nil, func(w *world) {
+		c := w.login().over(1)
+		w.drain()
+		c.me()
+		w.fault(object{"operation": "refresh", "status": 503})
+		c.refresh()
+		w.advance(1100 * time.Millisecond)
+		for range 5 {
+			c.me()
+		}
+	}},
+	{"a retry at once, and one in time", []string{"retry_after_ignored[me*2]"}, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": "1"}, "times": 2})
+		c.me()
+		c.me()
+		w.advance(time.Second)
+		c.me()
+	}},
+	{"a loop over one file", []string{"repeated_failure[file*5]"}, quiet, func(w *world) {
+		c := w.newTab(nil)
+		c.client.Transport.(*http.Transport).DisableKeepAlives = true
+		for range 5 {
+			c.send("GET", filePaths[0], nil, "")
+		}
+	}},
+}
