@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 const (
@@ -29,13 +31,10 @@ const (
 	crashEndings = 2 // requests at once that end a session
 )
 
-// TestCrashes kills a hub at work as often as AUTHHUB_CRASH_KILLS says, by default 100 times in CI and 8 times
+// TestCrashes kills a hub at work as often as AUTHHUB_CRASH_KILLS says, by default 100 times in CI and 5 times
 // elsewhere.
 func TestCrashes(t *testing.T) {
-	kills := 8
-	if os.Getenv("CI") != "" {
-		kills = 100
-	}
+	kills := testkit.Times(5, 100)
 	if given, err := strconv.Atoi(os.Getenv("AUTHHUB_CRASH_KILLS")); err == nil {
 		kills = given
 	} else if testing.Short() {

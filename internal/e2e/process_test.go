@@ -39,6 +39,7 @@ func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 func runAll(m *testing.M) int {
 	status := m.Run()
 	defer os.RemoveAll(buildDir)
+	quitBrowsers()
 	if shared == nil {
 		return status
 	}

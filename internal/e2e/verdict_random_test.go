@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 func TestSoundClientsAreFoundCleanInAnyWorld(t *testing.T) {
@@ -37,10 +39,7 @@ func TestNaiveClientsAreFoundRacingInAnyWorld(t *testing.T) {
 
 // inWorlds plays a story in worlds of chance. The story returns what there is to find.
 func inWorlds(t *testing.T, story func(*soundWorld) []string) {
-	worlds := 24
-	if testing.Short() {
-		worlds = 6
-	}
+	worlds := testkit.Times(6, 24)
 	if n, err := strconv.Atoi(os.Getenv("AUTHHUB_WORLDS")); err == nil {
 		worlds = n
 	}

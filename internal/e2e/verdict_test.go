@@ -5,6 +5,8 @@ package e2e
 import (
 	"sync"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 // behaviour is what clients do, and the true verdict.
@@ -17,10 +19,7 @@ type behaviour struct {
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	repeats := 10
-	if testing.Short() {
-		repeats = 2
-	}
+	repeats := testkit.Times(2, 10)
 	room := make(chan struct{}, 8) // more at once would make callers late that are meant to come together
 	for _, list := range [][]behaviour{cleanClients, cleanElsewhere, cleanTogether, faultyClients, faultyElsewhere, faultyTogether} {
 		for _, b := range list {

@@ -17,11 +17,18 @@ import (
 	"testing"
 )
 
-// browser is one window of a headless Chromium, with a profile of its own.
+// browser is one window of a headless Chromium that tests share, one after the other. Each hub of theirs is an origin of
+// its own, so that nothing that a page stores meets another test, but for cookies, which a browser forgets in between.
 type browser struct {
 	t       *testing.T
 	session string // address of the WebDriver session
 }
+
+// browsers are those that no test uses just now; nil is one that was not started yet. Two are open at most: a browser
+// takes seconds to start and then keeps a processor busy.
+var browsers = make(chan *browser, 2)
+
+func init() { browsers <- nil; browsers <- nil }
 
 // driverURL is the address of the one chromedriver that all tests share, or why there is none. It ends with the
 // test process, whose pipe it reads.
@@ -67,22 +74,69 @@ func newBrowser(t *testing.T, width, height int, theme string) *browser {
 	if err != nil {
 		unavailable(t, err.Error())
 	}
-	b := &browser{t: t, session: driver}
-	args := []string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--force-prefers-reduced-motion", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(),
-		fmt.Sprintf("--window-size=%d,%d", width, height)}
-	if theme == "dark" {
-		args = append(args, "--force-dark-mode", "--blink-settings=preferredColorScheme=0")
+	b, next := <-browsers, (*browser)(nil)
+	t.Cleanup(func() { browsers <- next }) // nil, and another is started, if this one has failed
+	if b == nil {
+		b = startBrowser(t, driver)
 	}
+	b.t = t
+	b.prepare(width, height, theme)
+	t.Cleanup(func() {
+		b.leave()
+		next = b
+	})
+	return b
+}
+
+// startBrowser starts a Chromium.
+func startBrowser(t *testing.T, driver string) *browser {
+	t.Helper()
+	b := &browser{t: t, session: driver}
 	made := b.call("POST", "/session", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
-		"browserName":        "chrome",
-		"goog:chromeOptions": map[string]any{"args": args},
-		"goog:loggingPrefs":  map[string]string{"browser": "ALL", "performance": "ALL"},
-		"timeouts":           map[string]int{"script": 60_000},
+		"browserName": "chrome",
+		"goog:chromeOptions": map[string]any{"args": []string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+			"--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-prefers-reduced-motion", "--disable-dev-shm-usage",
+			"--disable-extensions", "--disable-features=SpareRendererForSitePerProcess,BackForwardCache", "--renderer-process-limit=1"}},
+		"goog:loggingPrefs": map[string]string{"browser": "ALL", "performance": "ALL"},
+		"timeouts":          map[string]int{"script": 60_000},
 	}}})
 	b.session += "/session/" + made.(map[string]any)["sessionId"].(string)
-	t.Cleanup(func() { b.call("DELETE", "", nil) })
 	return b
+}
+
+// prepare gives the window its size and theme, and empties its logs.
+func (b *browser) prepare(width, height int, theme string) {
+	b.t.Helper()
+	b.call("POST", "/window/rect", map[string]int{"width": width, "height": height})
+	b.devtools("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}})
+	for _, log := range []string{"browser", "performance"} {
+		b.call("POST", "/se/log", map[string]string{"type": log})
+	}
+}
+
+// leave leaves the page, and forgets all cookies.
+func (b *browser) leave() {
+	b.open("about:blank")
+	b.devtools("Network.clearBrowserCookies", map[string]any{})
+}
+
+// devtools sends a command of the Chrome DevTools protocol.
+func (b *browser) devtools(command string, parameters any) {
+	b.t.Helper()
+	b.call("POST", "/goog/cdp/execute", map[string]any{"cmd": command, "params": parameters})
+}
+
+// quitBrowsers ends the browsers, which no test uses any more.
+func quitBrowsers() {
+	for range cap(browsers) {
+		if b := <-browsers; b != nil {
+			if r, err := http.NewRequest("DELETE", b.session, nil); err == nil {
+				if resp, err := http.DefaultClient.Do(r); err == nil {
+					resp.Body.Close()
+				}
+			}
+		}
+	}
 }
 
 // call sends a command and returns its value; an error of the browser fails the test.

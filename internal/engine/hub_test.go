@@ -5,6 +5,7 @@ package engine_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"authhub/internal/built"
+	"authhub/internal/passwd"
+	"authhub/internal/testkit"
 )
 
 // build returns the path of the program, built once.
@@ -32,6 +35,7 @@ var build = sync.OnceValues(func() (string, error) {
 var buildDir string // "" if nothing was built
 
 func TestMain(m *testing.M) {
+	testkit.WaitTogether(12)
 	status := m.Run()
 	if buildDir != "" {
 		os.RemoveAll(buildDir)
@@ -64,6 +68,37 @@ func startHub(t testing.TB, args ...string) *hub {
 	}
 	t.Cleanup(h.kill)
 	return h
+}
+
+// startQuickHub is startHub with demo as the only user of -users, whose password was hashed in few rounds: a hub hashes
+// or checks the passwords of its demo accounts at each start, which takes half a second of a processor.
+func startQuickHub(t testing.TB, args ...string) *hub {
+	t.Helper()
+	return startHub(t, append(args, "-users", usersFile(t, map[string]string{"demo": "demo-password"}))...)
+}
+
+// usersFile returns the path of a file for -users with these names and passwords, which are hashed in few rounds.
+func usersFile(t testing.TB, passwords map[string]string) string {
+	t.Helper()
+	var users []map[string]string
+	for name, password := range passwords {
+		users = append(users, map[string]string{"id": "user-" + name, "username": name, "password_hash": quickHash(t, password).String()})
+	}
+	text, err := json.Marshal(users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testkit.WriteFile(t, "users.json", string(text))
+}
+
+// quickHash returns a hash of few rounds.
+func quickHash(t testing.TB, password string) passwd.Credential {
+	t.Helper()
+	hash, err := passwd.NewHasher(passwd.EphemeralRounds).Hash(t.Context(), rand.Reader, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
 }
 
 // start starts the process, which must not run.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"authhub/internal/engine/enginetest"
 	"authhub/internal/etcd/etcdtest"
+	"authhub/internal/testkit"
 )
 
 // TestThreeHubsAreOne: who registers on one, logs in on the second and is logged out on the third; files and runs, too.
@@ -87,8 +87,8 @@ func sameMembers(t testing.TB, body []byte) string {
 func TestRacesOverTwoHubs(t *testing.T) {
 	t.Parallel()
 	cluster := enginetest.Start(t, 1)
-	hubs := []*hub{startHub(t, "-store", cluster.Address(), "-dir", t.TempDir()), startHub(t, "-store", cluster.Address(), "-dir", t.TempDir())}
-	for range 10 {
+	hubs := []*hub{startQuickHub(t, "-store", cluster.Address(), "-dir", t.TempDir()), startQuickHub(t, "-store", cluster.Address(), "-dir", t.TempDir())}
+	for range testkit.Times(3, 10) {
 		pair := hubs[0].login("demo", "demo-password").want(t, 200, "")
 		answers := make([]answer, 64)
 		var racing sync.WaitGroup
@@ -117,11 +117,11 @@ func TestLogoutIsNeverStale(t *testing.T) {
 	t.Parallel()
 	cluster := enginetest.Start(t, 1)
 	dir := t.TempDir()
-	hubs := []*hub{startHub(t, "-store", cluster.Address(), "-dir", dir), startHub(t, "-store", cluster.Address(), "-dir", dir)}
+	hubs := []*hub{startQuickHub(t, "-store", cluster.Address(), "-dir", dir), startQuickHub(t, "-store", cluster.Address(), "-dir", dir)}
 	var clients sync.WaitGroup
 	for range 8 {
 		clients.Go(func() {
-			for i := range 25 {
+			for i := range testkit.Times(5, 25) {
 				pair := hubs[i%2].login("demo", "demo-password")
 				if a := hubs[(i+1)%2].me(pair.Access); a.Status != 200 {
 					t.Errorf("me after login: %d %s", a.Status, a.Body)
@@ -166,7 +166,7 @@ func TestStartIsRefused(t *testing.T) {
 		"no password":        {secret, "-store " + private.Address(), 1, "USER:PASSWORD"},
 		"wrong password":     {secret, "-store " + strings.Replace(private.Address(), "//", "//hub:wr0ng@", 1), 1, "invalid user ID or password"},
 		"another secret":     {[]string{"AUTHHUB_SECRET=" + strings.Repeat("x", 32)}, "-store " + taken.Address(), 1, "AUTHHUB_SECRET"},
-		"other users":        {secret, "-store " + taken.Address() + " -users " + writeFile(t, "users.json", `[{"username":"demo","password":"password-1"}]`), 1, "-users"},
+		"other users":        {secret, "-store " + taken.Address() + " -users " + testkit.WriteFile(t, "users.json", `[{"username":"demo","password":"password-1"}]`), 1, "-users"},
 		"a full etcd":        {secret, "-store " + full.Address(), 1, "database space exceeded"},
 		"nothing to move in": {secret, "-store " + taken.Address() + " -import " + t.TempDir(), 1, "-import"},
 	} {
@@ -181,20 +181,11 @@ func TestStartIsRefused(t *testing.T) {
 			if status != row.status || !strings.Contains(said, row.want) || strings.Contains(said, "\n") || strings.Contains(said, "wr0ng") {
 				t.Errorf("status %d: %s; want %d and %s", status, said, row.status, row.want)
 			}
-			if took := time.Since(start); took > 15*time.Second {
+			if took := time.Since(start); took > patience {
 				t.Errorf("it took %v", took)
 			}
 		})
 	}
-}
-
-func writeFile(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // TestOutageAsClientsSeeIt: without etcd 503 with Retry-After and nothing else, for which no user is throttled; the
@@ -202,7 +193,7 @@ func writeFile(t *testing.T, name, text string) string {
 func TestOutageAsClientsSeeIt(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 1)
-	h := startHub(t, "-store", cluster.Address(), "-dir", t.TempDir())
+	h := startQuickHub(t, "-store", cluster.Address(), "-dir", t.TempDir())
 	pair := h.login("demo", "demo-password").want(t, 200, "")
 
 	cluster.Stop(0)
@@ -225,7 +216,7 @@ func TestOutageAsClientsSeeIt(t *testing.T) {
 			if a.Status != 503 || a.Code != "store_unavailable" || a.Header.Get("Retry-After") == "" {
 				t.Errorf("%s: %d %s %v", name, a.Status, a.Body, a.Header)
 			}
-			if took := time.Since(start); took > 8*time.Second {
+			if took := time.Since(start); took > patience {
 				t.Errorf("%s took %v", name, took)
 			}
 		})
@@ -256,7 +247,7 @@ func (a answer) wantLater(t testing.TB, status int, code string) {
 func TestHealthNamesTheMissingNode(t *testing.T) {
 	t.Parallel()
 	cluster := enginetest.Start(t, 3)
-	h := startHub(t, "-store", cluster.Address(), "-dir", t.TempDir())
+	h := startQuickHub(t, "-store", cluster.Address(), "-dir", t.TempDir())
 	cluster.Kill(1)
 	health := ask("GET", h.base+"/healthz", "", "").want(t, 200, "")
 	if want := fmt.Sprintf(`"missing":[%q]`, cluster.Node(1)); !strings.Contains(string(health.Body), want) {
@@ -268,24 +259,25 @@ func TestHealthNamesTheMissingNode(t *testing.T) {
 func TestAJournalMovesIn(t *testing.T) {
 	t.Parallel()
 	cluster, dir := enginetest.Start(t, 1), t.TempDir()
-	single := startHub(t, "-dir", dir)
+	users := usersFile(t, map[string]string{"demo": "demo-password"})
+	single := startHub(t, "-dir", dir, "-users", users)
 	alice := single.register("alice").want(t, 201, "")
 	out := single.register("bob").want(t, 201, "")
 	demo := single.login("demo", "demo-password").want(t, 200, "")
 	single.logout(out.Access).want(t, 204, "")
 
 	store := cluster.Address() + "/moved"
-	if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir); status != 1 || !strings.Contains(said, dir) {
+	if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir, "-users", users); status != 1 || !strings.Contains(said, dir) {
 		t.Errorf("a folder in use: %d %s", status, said)
 	}
 	single.kill()
 	for range 2 { // a second time changes nothing
-		if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir); status != 0 {
+		if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir, "-users", users); status != 0 {
 			t.Fatalf("%d %s", status, said)
 		}
 	}
 
-	h := startHub(t, "-store", store, "-dir", t.TempDir())
+	h := startHub(t, "-store", store, "-dir", t.TempDir(), "-users", users)
 	h.me(alice.Access).want(t, 200, "")
 	h.me(demo.Access).want(t, 200, "")
 	h.me(out.Access).want(t, 401, "token_revoked")
@@ -293,10 +285,10 @@ func TestAJournalMovesIn(t *testing.T) {
 	h.login("alice", "password-1").want(t, 200, "")
 	h.register("alice").want(t, 409, "username_taken")
 
-	single = startHub(t, "-dir", dir) // the folder is as it was; and now it is another one
+	single = startHub(t, "-dir", dir, "-users", users) // the folder is as it was; and now it is another one
 	single.register("carol").want(t, 201, "")
 	single.kill()
-	if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir); status != 1 || !strings.Contains(said, "not the content") {
+	if status, said := failStart(t, []string{testSecret}, "-store", store, "-import", dir, "-users", users); status != 1 || !strings.Contains(said, "not the content") {
 		t.Errorf("a folder that has changed: %d %s", status, said)
 	}
 }

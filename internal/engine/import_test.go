@@ -3,7 +3,6 @@
 package engine_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,15 +13,11 @@ import (
 	"authhub/internal/engine"
 	"authhub/internal/etcd/etcdtest"
 	"authhub/internal/etcd/wire"
-	"authhub/internal/passwd"
 )
 
 // content returns n users, each with two sessions, the second of which is over for every third user.
 func content(t *testing.T, n int) (users []account.UserRecord, sessions []account.Session) {
-	hash, err := passwd.NewHasher(passwd.EphemeralRounds).Hash(t.Context(), rand.Reader, "password")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hash := quickHash(t, "password")
 	for i := range n {
 		u := newUser(fmt.Sprint("user", i))
 		u.Credential = hash

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"authhub/internal/engine/enginetest"
+	"authhub/internal/testkit"
 )
 
 // facts are what one client was told. A session of which an answer is missing is in none of them: a 503 or a broken
@@ -59,13 +58,17 @@ func (f *fleet) hears(a answer) bool {
 	return true
 }
 
+// pause is the time between two requests of a client. Without it clients would take the processors from the hubs, most
+// of all while a hub is down and refuses at once.
+const pause = 5 * time.Millisecond
+
 // load is one client, who does one thing after the other on any hub until done.
 func (f *fleet) load(k *facts, done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
 			return
-		default:
+		case <-time.After(pause):
 		}
 		switch what := mathrand.IntN(100); {
 		case what == 0:
@@ -202,28 +205,25 @@ func (f *fleet) killOne(round int, down time.Duration) {
 	f.cluster.Restart(max(victim, 0))
 }
 
-// TestKill kills one process a round. AUTHHUB_KILL_ROUNDS says how many rounds; a hundred take four minutes.
+// TestKill kills one process a round: hub, follower and leader in turn. AUTHHUB_KILL_ROUNDS says how many rounds; a
+// hundred take four minutes.
 func TestKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("kills processes for half a minute")
+		t.Skip("kills processes for ten seconds")
 	}
 	rounds, err := strconv.Atoi(os.Getenv("AUTHHUB_KILL_ROUNDS"))
 	if err != nil {
-		rounds = 6
+		rounds = testkit.Times(3, 6)
 	}
 	f := &fleet{t: t, cluster: enginetest.Start(t, 3)}
-	users := filepath.Join(t.TempDir(), "users.json")
-	var seeds []string
 	var known []*facts
+	passwords := map[string]string{}
 	for i := range 4 {
 		k := &facts{name: fmt.Sprint("client", i), password: rand.Text()}
 		known = append(known, k)
-		seeds = append(seeds, fmt.Sprintf(`{"username":%q,"password":%q}`, k.name, k.password))
+		passwords[k.name] = k.password
 	}
-	if err := os.WriteFile(users, []byte("["+strings.Join(seeds, ",")+"]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+	dir, users := t.TempDir(), usersFile(t, passwords)
 	for range 3 {
 		f.hubs = append(f.hubs, startHub(t, "-store", f.cluster.Address(), "-dir", dir, "-users", users))
 	}
@@ -238,7 +238,7 @@ func TestKill(t *testing.T) {
 		<-time.After(time.Second)
 		f.killOne(round, time.Second)
 	}
-	<-time.After(2 * time.Second)
+	<-time.After(time.Second)
 	close(done)
 	clients.Wait()
 

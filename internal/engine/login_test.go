@@ -17,6 +17,7 @@ import (
 
 	"authhub/internal/engine/enginetest"
 	"authhub/internal/etcd/etcdtest"
+	"authhub/internal/testkit"
 )
 
 // administer sends an administrator's request to a node, with a token or none.
@@ -58,7 +59,7 @@ func TestUserOfEtcdWithFewRights(t *testing.T) {
 	administer(t, node, "/v3/auth/enable", "", object{})
 
 	store := strings.Replace(node, "//", "//hub:s3cret%2Fhub@", 1)
-	h := startHub(t, "-store", store, "-dir", t.TempDir())
+	h := startQuickHub(t, "-store", store, "-dir", t.TempDir())
 	pair := h.login("demo", "demo-password").want(t, 200, "")
 	cluster.Kill(0) // the tokens that it has given are lost
 	cluster.Restart(0)
@@ -88,7 +89,7 @@ func TestTLS(t *testing.T) {
 	tls.Config.ErrorLog = log.New(t.Output(), "", 0)
 	tls.StartTLS()
 	defer tls.Close()
-	trusted := writeFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})))
+	trusted := testkit.WriteFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})))
 
 	h := &hub{t: t, args: []string{"-store", tls.URL, "-dir", t.TempDir()}, addr: "127.0.0.1:0", env: []string{"SSL_CERT_FILE=" + trusted}}
 	if err := h.start(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"authhub/internal/account"
+	"authhub/internal/testkit"
 )
 
 // testKill: what was acknowledged is there after a kill of all hubs.
@@ -45,7 +46,7 @@ func testLostAnswers(t *testing.T, b Backend) {
 		t.Skip("this store has no engine whose answers could be lost")
 	}
 	lossy, ctx := b.Lossy(t), t.Context()
-	for i := range 40 {
+	for i := range testkit.Times(10, 40) {
 		name := id("lost", i)
 		ref := account.SessionRef{User: name, Session: name}
 		registered := lossy.Register(ctx, User(name), Session(name, name))
@@ -88,7 +89,7 @@ func testLostAnswersToRace(t *testing.T, b Backend) {
 		t.Skip("this store has no engine whose answers could be lost")
 	}
 	lossy := b.Lossy(t)
-	for round := range 10 {
+	for round := range testkit.Times(3, 10) {
 		ref := b.login(t, round, "kim", id("s", round))
 		errs := b.race(8, func(i int, store account.Store) error {
 			if i%2 == 0 {

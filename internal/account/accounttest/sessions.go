@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authhub/internal/account"
+	"authhub/internal/testkit"
 )
 
 // testSessions: what was put in comes out, and only for its user.
@@ -41,7 +42,7 @@ func testDisabled(t *testing.T, b Backend) {
 
 // testStaleLogout: a session that one store has ended is refused by every call that begins afterwards, on any store.
 func testStaleLogout(t *testing.T, b Backend) {
-	for i := range 50 {
+	for i := range testkit.Times(10, 50) {
 		ref := b.login(t, i, "kim", id("s", i))
 		b.wantLive(t, ref, nil)
 		must(t, b.store(i).EndSession(t.Context(), ref, false))
@@ -102,7 +103,7 @@ func testRotation(t *testing.T, b Backend) {
 
 // testRacingRotations: of refreshes that race with one token exactly one wins; the others are replays.
 func testRacingRotations(t *testing.T, b Backend) {
-	for round := range 10 {
+	for round := range testkit.Times(3, 10) {
 		const racers = 16
 		ref := b.login(t, round, "kim", id("s", round))
 		errs := b.race(racers, func(_ int, store account.Store) error {
