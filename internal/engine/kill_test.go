@@ -162,7 +162,7 @@ func (f *fleet) runs(done <-chan struct{}) {
 		select {
 		case <-done:
 			return
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(time.Second):
 		}
 		if a := ask("POST", fmt.Sprintf("%s%s?interval=%dm", f.any().base, runPath, 1+i%60), "", ""); a.Status != 200 && a.Status != 503 && a.Status != 0 {
 			f.contradicts("run", a)
@@ -211,6 +211,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes for ten seconds")
 	}
+	t.Parallel()
 	rounds, err := strconv.Atoi(os.Getenv("AUTHHUB_KILL_ROUNDS"))
 	if err != nil {
 		rounds = testkit.Times(3, 6)
