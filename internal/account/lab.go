@@ -8,6 +8,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 
 	"authhub/internal/journal"
 	"authhub/internal/jwt"
@@ -115,17 +116,16 @@ func (s *Embedded) Contents() ([]UserRecord, []Session) {
 	for _, session := range s.sessions {
 		sessions = append(sessions, *session)
 	}
-	slices.SortFunc(users, func(a, b UserRecord) int {
-		switch {
-		case a.Gone && !b.Gone:
-			return -1
-		case b.Gone && !a.Gone:
-			return 1
+	// Not slices.SortFunc, which is 25 kB of the binary for each type of large elements.
+	sort.Slice(users, func(i, j int) bool {
+		if a, b := users[i], users[j]; a.Gone == b.Gone {
+			return a.ID < b.ID
 		}
-		return cmp.Compare(a.ID, b.ID)
+		return users[i].Gone
 	})
-	slices.SortFunc(sessions, func(a, b Session) int {
-		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
+	sort.Slice(sessions, func(i, j int) bool {
+		a, b := sessions[i], sessions[j]
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return users, sessions
 }

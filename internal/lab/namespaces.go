@@ -7,7 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -44,8 +44,9 @@ func (l *Lab) serveNamespaces(w http.ResponseWriter, r *http.Request) error {
 	for name, b := range l.all() {
 		views = append(views, b.viewNamespace(name))
 	}
-	slices.SortFunc(views, func(a, b namespaceView) int {
-		return cmp.Or(b.latestRaw.Compare(a.latestRaw), cmp.Compare(b.Created, a.Created), cmp.Compare(a.Name, b.Name))
+	sort.Slice(views, func(i, j int) bool {
+		a, b := &views[i], &views[j]
+		return cmp.Or(b.latestRaw.Compare(a.latestRaw), cmp.Compare(b.Created, a.Created), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	return reply.WriteJSON(w, http.StatusOK, map[string]any{"namespaces": views})
 }

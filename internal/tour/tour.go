@@ -2,6 +2,7 @@
 package tour
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -36,10 +37,9 @@ func PlayOwn(ctx context.Context, out io.Writer, serve func(ctx context.Context,
 		announced.CloseWithError(errors.Join(err, io.EOF))
 		ended <- err
 	}()
-	var base string
-	_, err := fmt.Fscanln(line, &base)
+	base, err := bufio.NewReader(line).ReadString('\n')
 	if err == nil {
-		err = Play(ctx, base, out)
+		err = Play(ctx, strings.TrimSpace(base), out)
 	}
 	stop()
 	return errors.Join(err, <-ended)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -56,8 +57,9 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	c.retryAfterIgnored()
 	c.tokenInAddress()
 	for _, list := range [][]Finding{c.verdict.Findings, c.verdict.Notes} {
-		slices.SortFunc(list, func(a, b Finding) int {
-			return cmp.Or(slices.Compare(a.Seqs, b.Seqs), cmp.Compare(a.Rule, b.Rule))
+		sort.Slice(list, func(i, j int) bool {
+			a, b := &list[i], &list[j]
+			return cmp.Or(slices.Compare(a.Seqs, b.Seqs), cmp.Compare(a.Rule, b.Rule)) < 0
 		})
 	}
 	return c.verdict

@@ -5,7 +5,6 @@ package judge
 import (
 	"cmp"
 	"math"
-	"slices"
 	"sort"
 )
 
@@ -97,7 +96,7 @@ type answerTo struct {
 func (l *earliest) add(e *Exchange) { *l = append(*l, answerTo{e.Token.Generation, e.End.Order}) }
 
 func (l earliest) sort() {
-	slices.SortFunc(l, func(a, b answerTo) int { return cmp.Compare(a.generation, b.generation) })
+	sort.Slice(l, func(i, j int) bool { return l[i].generation < l[j].generation })
 	first := math.MaxInt
 	for i := len(l) - 1; i >= 0; i-- {
 		first = min(first, l[i].order)
