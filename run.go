@@ -6,8 +6,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"embed"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,8 +33,11 @@ import (
 )
 
 //go:generate sh -c "go run ./internal/readings > data/readings.csv"
+//go:generate gzip -9nkf data/readings.csv
 
-//go:embed data
+// The readings are embedded compressed: a tenth of 393 kB.
+//
+//go:embed data/users.json data/readings.csv.gz
 var embedded embed.FS
 
 const (
@@ -289,10 +294,7 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (runs.Input, err
 func (h *Hub) ownReadings() runs.Input {
 	path := h.settings.Readings
 	if path == "" {
-		return runs.Input{Name: embeddedReadings, Key: "embedded", Open: func() (io.ReadCloser, int64, error) {
-			data, err := embedded.ReadFile(embeddedReadings)
-			return io.NopCloser(bytes.NewReader(data)), int64(len(data)), err
-		}}
+		return runs.Input{Name: embeddedReadings, Key: "embedded", Open: openEmbedded}
 	}
 	return runs.Input{Name: filepath.Base(path), Key: versionOf(path), Open: func() (io.ReadCloser, int64, error) {
 		info, err := os.Stat(path)
@@ -305,6 +307,17 @@ func (h *Hub) ownReadings() runs.Input {
 		}
 		return f, info.Size(), nil
 	}}
+}
+
+// openEmbedded opens the embedded readings. It returns how many bytes they have.
+func openEmbedded() (io.ReadCloser, int64, error) {
+	packed, err := embedded.ReadFile(embeddedReadings + ".gz")
+	if err != nil {
+		return nil, 0, err
+	}
+	size := binary.LittleEndian.Uint32(packed[len(packed)-4:]) // RFC 1952 section 2.3.1, ISIZE
+	in, err := gzip.NewReader(bytes.NewReader(packed))
+	return in, int64(size), err
 }
 
 // versionOf tells one content of the file at path from another, as far as its name, size and date do.
