@@ -54,12 +54,8 @@ func (n node) headerText(t *templates) text {
 		n.fault("must be a text of one line, or null to leave the header out")
 		return nil
 	}
-	switch compiled := t.text(n.path, s).(type) {
-	case text:
-		return compiled
-	default:
-		return text{{literal: s}}
-	}
+	compiled, _ := t.text(n.path, s)
+	return compiled
 }
 
 func isControl(c rune) bool { return c < ' ' || c == 0x7f }

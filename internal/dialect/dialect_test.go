@@ -319,15 +319,18 @@ func TestPathForTheRecord(t *testing.T) {
 func TestConversions(t *testing.T) {
 	t.Parallel()
 	d := parse(t, `{"name":"c","operations":[{"op":"login","on":"POST /in","in":{"username":"body.user.0.name|basic.username","password":"body.pw|basic.password","expires_in":"body.mins in minutes","refresh_expires_in":"body.ms in milliseconds"},
-		"headers":{"X-Name":"${user.username}\u00e9"},"out":{"n":"$expires_in","s":"${expires_in}","both":"${expires_in} s","none":"$user.name","text":"$user.name|'no name'","list":["$user.name",1],"$$x":"$$x","at":"@@x","ms":"$expires_at_ms","iso":"$expires_iso"}}]}`)
+		"headers":{"X-Name":"${user.username}\u00e9","X-Price":"$$5"},"out":{"n":"$expires_in","s":"${expires_in}","both":"${expires_in} s","none":"$user.name","text":"$user.name|'no name'","list":["$user.name",1],"$$x":"$$x","esc":"$${now}","val":"$$${expires_in}","at":"@@x","ms":"$expires_at_ms","iso":"$expires_iso"}}]}`)
 	h := new(stubHub)
 	w, _ := ask(t, d, h, request("POST /in", `{"user":[{"name":"demo"}],"pw":"demo-password","mins":0.5,"ms":2500}`))
 	if want := `{"expires_in":30,"password":"demo-password","refresh_expires_in":2.5,"username":"demo"}`; h.body != want {
 		t.Errorf("asked the hub for %s, want %s", h.body, want)
 	}
-	want := `{"n":900,"s":"900","both":"900 s","text":"no name","list":[1],"$$x":"$x","at":"@x","ms":1767226500500,"iso":"2026-01-01T00:15:00.500Z"}` + "\n"
+	want := `{"n":900,"s":"900","both":"900 s","text":"no name","list":[1],"$$x":"$x","esc":"${now}","val":"$900","at":"@x","ms":1767226500500,"iso":"2026-01-01T00:15:00.500Z"}` + "\n"
 	if got := w.Body.String(); got != want {
 		t.Errorf("answered %s, want %s", got, want)
+	}
+	if price := w.Header().Get("X-Price"); price != "$5" {
+		t.Errorf("X-Price is %s, want $5", price)
 	}
 	ask(t, d, h, request("POST /in", `{"mins":100000,"ms":"1e9"}`, "Authorization: Basic ZGVtbzpkZW1vLXBhc3N3b3Jk"))
 	if want := `{"expires_in":900,"password":"demo-password","refresh_expires_in":3600,"username":"demo"}`; h.body != want {

@@ -159,3 +159,18 @@ func TestLargeTemplatesAreRefused(t *testing.T) {
 		t.Errorf("%v, want a fault", err)
 	}
 }
+
+// What a request says may be long, so an answer that repeats it often would be too large.
+func TestAnswersThatRepeatTheRequestTooOftenAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, description := range []string{
+		`"operations":[{"op":"document","on":"POST /x","out":"` + strings.Repeat("${body.a}", 100) + `"}]`,
+		`"operations":[{"op":"document","on":"POST /x","out":[` + strings.Repeat(`"$body.a",`, 100) + `1]}]`,
+		`"operations":[{"op":"document","on":"POST /x","out":{},"headers":{"X":"` + strings.Repeat("${header.A}", 100) + `"}}]`,
+		`"operations":[{"op":"document","on":"POST /x","out":"` + strings.Repeat("${now}", 5_000) + `"}]`,
+	} {
+		if _, err := dialect.Parse([]byte(`{"name":"x",` + description + `}`)); err == nil || !strings.Contains(err.Error(), "is too large") {
+			t.Errorf("%.60s…: %v", description, err)
+		}
+	}
+}

@@ -118,8 +118,10 @@ func encode(value any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// maxExpanded is the most parts that a template may have with those in it that it names.
-const maxExpanded = 4_000
+const (
+	maxExpanded = 4_000 // parts of a template with those in it that it names, at most
+	repeated    = 64    // parts that a value of the request counts for
+)
 
 // templates compiles the templates of one scope, each named one once.
 type templates struct {
@@ -182,18 +184,24 @@ func (t *templates) compileString(path, s string) (template, int) {
 	}
 	rest, isValue := strings.CutPrefix(s, "$")
 	if isValue && !strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, "$") {
-		return t.names(path, rest), 1
+		all := t.names(path, rest)
+		return all, t.limit(path, all.size())
 	}
-	return t.text(path, s), 1
+	all, size := t.text(path, s)
+	if size == 1 { // without values
+		fixed, _ := all.string(nil)
+		return literal(encode(fixed)), 1
+	}
+	return all, size
 }
 
-// text compiles a string that is no name.
-func (t *templates) text(path, s string) template {
-	if strings.HasPrefix(s, "$$") {
-		s = s[1:]
-	}
+// text compiles a string that is no name, and returns in how many parts.
+func (t *templates) text(path, s string) (text, int) {
 	var all text
-	hasValues := false
+	size := 1
+	if rest, escaped := strings.CutPrefix(s, "$$"); escaped {
+		all, s = text{{literal: "$"}}, rest
+	}
 	for {
 		before, after, ok := strings.Cut(s, "${")
 		all = append(all, textPart{literal: before})
@@ -205,13 +213,22 @@ func (t *templates) text(path, s string) template {
 			t.p.fault(path, "has a ${ without its }")
 			break
 		}
-		all = append(all, textPart{value: t.names(path, name)})
-		s, hasValues = rest, true
+		value := t.names(path, name)
+		all = append(all, textPart{value: value})
+		size += value.size()
+		s = rest
 	}
-	if !hasValues {
-		return literal(encode(all[0].literal))
+	return all, t.limit(path, size)
+}
+
+// size returns for how many parts of an answer a value counts: one of the request may be as long as the request.
+func (t named) size() int {
+	for _, name := range t {
+		if _, fault := parsePlace(name); fault == "" {
+			return repeated
+		}
 	}
-	return all
+	return 1
 }
 
 // names reads names of values with | between them. The last may be a 'text' for when no value is there. One of the
