@@ -38,6 +38,30 @@ var cleanTogether = []behaviour{
 		c := w.login()
 		withLogout(c, func(int) *tab { return w.newTab(c.tokens) })
 	}},
+	{"a tab with an old session finds that the user has logged in anew", nil, quiet, func(w *world) {
+		one := w.login()
+		other := w.newTab(new(tokens))
+		other.tokens.set(one.tokens.get())
+		w.drain()
+		one.login("demo")
+		if other.me() == 401 {
+			other.tokens.set(one.tokens.get())
+			other.me()
+		}
+	}},
+	{"where reuse is allowed, refreshes overtake each other", nil, quiet, func(w *world) {
+		w.policy(object{"reuse": "allow"})
+		c := w.login()
+		access, refresh := c.tokens.get()
+		w.drain()
+		w.fault(object{"operation": "refresh", "hold": 12, "within": "300ms"})
+		callers(12, func(int) {
+			c.meWith(access)
+			if status, answer := c.send("POST", refreshPath, object{"refresh_token": refresh}, ""); status == 200 {
+				c.meWith(answer.Access)
+			}
+		})
+	}},
 	{"a logout that is told token_expired", nil, quiet, func(w *world) {
 		c := w.login()
 		w.fault(object{"operation": "logout", "status": 401, "body": object{"code": "token_expired"}})

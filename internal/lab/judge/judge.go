@@ -49,8 +49,11 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 			c.everywhere = append(c.everywhere, e)
 		}
 	}
-	for _, s := range sessionsOf(record) {
+	sessions := sessionsOf(record)
+	for _, s := range sessions {
 		c.sessions[s.id] = s
+	}
+	for _, s := range sessions {
 		c.judgeSession(s)
 	}
 	c.repeatedFailure()

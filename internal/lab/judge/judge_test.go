@@ -13,6 +13,7 @@ import (
 //	c1 me a0 401 token_expired   over connection c1, with the access token of pair 0, answered so
 //	c2 refresh r0 200            with the refresh token of pair 0; a 200 gives pair 1
 //	c1 login - 200               without a token
+//	c1 login - 200 other         of another session, whose access token is b0
 //	c1 me a0 503 injected        what a fault did: injected, lost; left: the client closed the connection
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
@@ -136,7 +137,9 @@ func (s *script) arrive(words []string) *Exchange {
 	if operation == "login" {
 		e.Session, e.User = s.session, "demo"
 	}
-	if token != "-" {
+	if strings.HasPrefix(token, "b") {
+		e.Session, e.User, e.Presented, e.Token = "other", "demo", 77, &Token{State: "valid"}
+	} else if token != "-" {
 		generation, _ := strconv.Atoi(token[1:])
 		e.Session, e.User, e.Presented = s.session, "demo", uint64(len(token))<<8|uint64(token[0])<<16|uint64(generation+1)
 		e.Token = &Token{Refresh: token[0] == 'r', Generation: generation, Issued: s.issued[generation], State: "valid"}
@@ -159,6 +162,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Hub = 0
 		case word == "all":
 			e.Everywhere = true
+		case word == "other":
+			e.Session = "other"
 		case word == "address":
 			e.InAddress = true
 		case strings.HasPrefix(word, "wait="):
@@ -354,9 +359,10 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
 		{"another caller in the queue fares better", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
-		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200",
+		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
+		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nafter 1s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
-		{"again and again", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
+		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
 	})
@@ -385,6 +391,8 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 		{"of a logout", "advance 15m\nc1 logout a0 401 token_expired\nafter 3s", ""},
+		{"a login before it, in whose session the user goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
+		{"a login before it, in whose session nobody goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[3]"},
 		{"a login instead", expired + "after 10s\nc1 login - 200", ""},
 		{"a logout instead", expired + "after 10s\nc1 logout a0 204", ""},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

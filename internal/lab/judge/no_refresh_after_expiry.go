@@ -4,8 +4,9 @@ import "slices"
 
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
-// Not judged: a client that refreshes meanwhile or has the new pair already, that logs in or out instead, whose refresh
-// token has expired, too, or that did not get the answer.
+// Not judged: a client that refreshes meanwhile or has the new pair already, that logs in or out instead, that goes on in a
+// session in which the user had logged in since the token expired, whose refresh token has expired, too, or that did not
+// get the answer; and a logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -23,8 +24,23 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
 	anyLater := func(all []*Exchange) bool { return len(all) > 0 && later(all[len(all)-1]) }
-	return anyLater(c.logins) || anyLater(s.logouts) ||
+	return anyLater(c.logins) || c.movedOn(s, e) || anyLater(s.logouts) ||
 		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying)
+}
+
+// movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that session.
+func (c *trial) movedOn(s *session, e *Exchange) bool {
+	given := s.given[e.Token.Generation]
+	if given == nil {
+		return false
+	}
+	over := given.Given.Issued.Add(given.Given.Lifetime)
+	return slices.ContainsFunc(c.logins, func(login *Exchange) bool {
+		return login.User == s.user && login.Given != nil && login.endedBefore(e) && login.Arrival.Hub.After(over) &&
+			slices.ContainsFunc(c.sessions[login.Session].exchanges, func(next *Exchange) bool {
+				return next.isAccess() && next.Arrival.Order > e.Arrival.Order && inTime(e, next)
+			})
+	})
 }
 
 // renews reports whether the refresh r is for the expiry that e met, or for a later one. One that came after e is,

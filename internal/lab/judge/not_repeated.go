@@ -6,14 +6,13 @@ import "slices"
 // two seconds. Their callers have been left with the 401. The refresh is shown, too.
 func (c *trial) notRepeated(s *session) {
 	for _, x := range s.expiries {
-		i := slices.IndexFunc(x.refreshes, (*Exchange).exchanged)
-		if i < 0 || x.told {
+		granted := x.success
+		if granted == nil || x.told {
 			continue
 		}
-		granted := x.refreshes[i]
 		left := s.abandoned(granted)
 		if len(left) > 0 && c.timeIsUp(granted) && !slices.ContainsFunc(left, func(e *Exchange) bool { return !c.timeIsUp(e) }) {
-			c.note("not_repeated", requests(left)+" got token_expired, and after the refresh nobody sent them again. "+
+			c.note("not_repeated", requests(left)+" got token_expired and did not come again after the refresh. "+
 				"Repeat every request that waited for the refresh.", append(left, granted)...)
 		}
 	}
@@ -32,7 +31,7 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case !e.isAccess():
-		case e.Token.isOf(granted.Given):
+		case e.Token.Generation > granted.Current.Generation:
 			if w := waiting[p]; len(w) > 0 && (inTime(granted, e) || inTime(w[0], e)) {
 				waiting[p] = w[1:]
 			}

@@ -13,8 +13,8 @@ const tolerance = 50 * time.Millisecond
 // section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same session
 // or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
 //
-// Nor is what came without a break behind the answer, if a request came again in time: it may be of another caller, who
-// waited in the client's queue.
+// Nor is what may be of another caller: each answer that asked was followed by a request in time, at most a second late or,
+// where the other came without a break behind the answer, as from a client's queue, at most five.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -37,7 +37,7 @@ func (c *trial) retryAfterIgnored() {
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && (!p.kept || !p.queued) {
+		if p.hurried != nil && !p.kept {
 			before.add(p.session, p.answer)
 			early.add(p.session, p.hurried)
 		}
@@ -54,9 +54,9 @@ type plea struct {
 	answer  *Exchange
 	session string
 	burst   int
-	hurried *Exchange // the request that came too soon
-	queued  bool      // it came without a break
-	kept    bool      // a request came in time
+	hurried *Exchange     // the request that came too soon
+	slack   time.Duration // how late a request may come that is in time
+	kept    bool          // a request came in time
 }
 
 // line is the same request, time and again.
@@ -81,7 +81,7 @@ func (l *line) add(e *Exchange) *plea {
 	if !e.received() || e.Status < 400 || e.RetryAfter == 0 {
 		return nil
 	}
-	p := &plea{answer: e, session: l.session, burst: l.burst}
+	p := &plea{answer: e, session: l.session, burst: l.burst, slack: pause}
 	l.pleas = append(l.pleas, p)
 	return p
 }
@@ -96,7 +96,7 @@ func (l *line) keep(e *Exchange) bool {
 			break
 		}
 		due++
-		if p.answer.Epoch != e.Epoch || since > p.answer.RetryAfter+pause {
+		if p.answer.Epoch != e.Epoch || since > p.answer.RetryAfter+p.slack {
 			l.pleas, due = l.pleas[due:], 0 // over
 		}
 	}
@@ -115,6 +115,9 @@ func (l *line) hurry(e *Exchange) {
 	}
 	last := l.pleas[len(l.pleas)-1]
 	if last.hurried == nil && e.follows(last.answer) {
-		last.hurried, last.queued = e, last.burst == l.burst
+		last.hurried = e
+		if last.burst != l.burst {
+			last.slack = late
+		}
 	}
 }
