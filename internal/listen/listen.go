@@ -74,12 +74,14 @@ func Start(listener net.Listener, c Config) *Server {
 		WriteTimeout:      c.Timeouts.Write,
 		IdleTimeout:       c.Timeouts.Idle,
 		MaxHeaderBytes:    maxHeader,
-		ConnContext:       c.ConnContext,
+		ConnContext: func(ctx context.Context, outer net.Conn) context.Context {
+			return c.ConnContext(ctx, outer.(*conn).Conn)
+		},
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler as well
 		ErrorLog:                     slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
 	}}
-	go func() { s.ended <- s.http.Serve(listener) }()
+	go func() { s.ended <- s.http.Serve(patient{listener}) }()
 	return s
 }
 
