@@ -141,6 +141,30 @@ var cleanTogether = []behaviour{
 			}
 		})
 	}},
+	{"twenty callers over six connections, and the account is disabled", nil, quiet, func(w *world) {
+		c := w.login().over(6)
+		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		callers(20, func(int) { c.me() })
+	}},
+	{"ten callers, four tries each", nil, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "me", "status": 503, "times": 0})
+		callers(10, func(int) {
+			for i := range 4 {
+				c.me()
+				time.Sleep(time.Duration(110<<i) * time.Millisecond)
+			}
+		})
+	}},
+	{"widgets that load one after the other during a slow refresh", nil, quiet, func(w *world) {
+		c := w.login()
+		w.drain()
+		w.fault(object{"operation": "refresh", "delay": "900ms"})
+		callers(7, func(i int) {
+			time.Sleep(time.Duration(i*120) * time.Millisecond)
+			c.sound()
+		})
+	}},
 	{"three files, each tried twice", nil, quiet, func(w *world) {
 		c := w.login()
 		w.fault(object{"operation": "file", "status": 503, "times": 0})
@@ -189,6 +213,29 @@ var faultyTogether = []behaviour{
 		for range 5 {
 			c.me()
 		}
+	}},
+	{"the old access token after each refresh", []string{"repeated_failure[me*5]"}, nil, func(w *world) {
+		w.policy(object{"rotation": false})
+		c := w.login()
+		access, _ := c.tokens.get()
+		w.drain()
+		for range 5 {
+			if c.meWith(access) == 401 {
+				c.refresh()
+			}
+		}
+	}},
+	{"a poll that goes on after the logout, at once", []string{"token_after_logout[logout*1 me*6]"}, quiet, func(w *world) {
+		c := w.login()
+		c.logout()
+		for range 6 {
+			c.me()
+		}
+	}},
+	{"a token in the address, with the header and without", []string{"token_in_address[me*1 listing*1]"}, quiet, func(w *world) {
+		c := w.login()
+		c.send("GET", mePath+"?t="+c.tokens.access, nil, c.tokens.access)
+		c.send("GET", listingPath+"?token="+c.tokens.access, nil, "")
 	}},
 	{"a retry at once, and one in time", []string{"retry_after_ignored[me*2]"}, quiet, func(w *world) {
 		c := w.login()

@@ -27,7 +27,12 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
 	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
-		InAddress: tokenInAddress(r), Everywhere: everywhere, Elsewhere: elsewhere}}
+		Everywhere: everywhere, Elsewhere: elsewhere}}
+	var addressed string
+	if addressed, seen.InAddress = tokenInAddress(r); addressed != "" {
+		c, _ := b.hub.Load().Signer.Open(addressed)
+		seen.Addressed = strings.Clone(c.Session)
+	}
 	token := b.presentedToken(w, r, operation)
 	if call != nil {
 		seen.Path, token = strings.Clone(call.Path), call.Token
@@ -162,19 +167,23 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 	return "valid"
 }
 
-// tokenInAddress reports whether the address carries a token: RFC 6750 section 2.3 names access_token, and a JWS
-// is told by its looks.
-func tokenInAddress(r *http.Request) bool {
+// tokenInAddress reports whether the address carries a token, and returns one that it carries, if it looks like one of ours:
+// RFC 6750 section 2.3 names access_token, and a JWS is told by its looks.
+func tokenInAddress(r *http.Request) (token string, found bool) {
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
 		case "token", "accesstoken", "refreshtoken", "bearertoken", "jwt":
-			return true
+			found = true
 		}
-		if slices.ContainsFunc(values, looksLikeToken) {
-			return true
+		if i := slices.IndexFunc(values, looksLikeToken); i >= 0 {
+			return strings.TrimPrefix(values[i], "Bearer "), true
 		}
 	}
-	return slices.ContainsFunc(strings.Split(r.URL.Path, "/"), looksLikeToken)
+	parts := strings.Split(r.URL.Path, "/")
+	if i := slices.IndexFunc(parts, looksLikeToken); i >= 0 {
+		return strings.TrimPrefix(parts[i], "Bearer "), true
+	}
+	return "", found
 }
 
 // looksLikeToken reports whether s has the form of a compact JWS: a header that is a JSON object, and two more parts.

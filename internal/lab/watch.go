@@ -31,8 +31,9 @@ func (l *Lab) nameOf(r *http.Request) string {
 	if name := l.Names[r.URL.Path]; slices.Contains(operationNames, name) {
 		return name
 	}
+	_, withToken := tokenInAddress(r)
 	switch {
-	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !tokenInAddress(r), strings.HasPrefix(r.URL.Path, "/web/"),
+	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !withToken, strings.HasPrefix(r.URL.Path, "/web/"),
 		slices.Contains(passedBy, r.URL.Path):
 		return ""
 	}

@@ -7,54 +7,70 @@ import (
 	"time"
 )
 
-// isCrowd reports whether a row may be the requests of many callers, each of which tried a few times. A client sends them
-// over the connections that it allows itself, one behind the other, so that on the wire they look like tries of one caller.
-//
-// Callers that wait in a queue come without a break. A row that stops and goes on five times is tries of one caller, or of
-// each of several.
+// isCrowd reports whether a row may be the requests of many callers, each of which tried fewer than five times. A client
+// sends them over the connections that it allows itself, one behind the other, so that on the wire they look like tries of
+// one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
-	if bursts(row) >= chain {
-		return false
-	}
+	rounds := roundsOf(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
-	return i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row) || c.comesBack(row)
+	switch {
+	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
+		return true
+	case len(rounds) >= chain:
+		return false // tries of one caller, or of each of several
+	case c.comesBack(row, rounds):
+		return true
+	}
+	return len(rounds) == 1 && takesTurns(row)
 }
 
-// bursts returns how many times the row goes on after nothing of it was under way for a while (apart).
-func bursts(row []*Exchange) int {
-	n, end := 1, row[0].End
+// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for a while
+// (apart). Callers that wait in a queue come without a break.
+func roundsOf(row []*Exchange) []int {
+	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(e.Arrival) > apart {
-			n++
+		if end.until(e.sent()) > apart {
+			rounds = append(rounds, 0)
 		}
+		rounds[len(rounds)-1]++
 		if e.End.Order > end.Order {
 			end = e.End
 		}
 	}
-	return n
+	return rounds
 }
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access token
 // ended. A browser sends their requests over six connections, and the last ones with the old token long after the refresh.
 // Either the client got a new token within the time to react, and sent more than half of the requests again; or it sent
-// refreshes for more than half of them; or it tried to refresh in vain, or logged out.
-func (c *trial) meetsExpiry(first *Exchange, row []*Exchange) bool {
+// refreshes for more than half of them, and did not go on as if it had no new token; or it tried to refresh in vain, or
+// logged out, while they came or right after a row that came at once.
+func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
 	last := row[len(row)-1]
-	if c.refreshesAround(first, last)*2 > len(row) {
-		return true
-	}
 	got := c.nextTokens(first)
-	if got == nil {
-		return c.givesUp(first, last)
-	}
 	again := 0
-	for _, e := range c.record {
-		if e.Arrival.Order > first.Arrival.Order && e.Operation == first.Operation && e.isAccess() && e.User == first.User &&
+	if got != nil {
+		again = c.sentAgain(got, first, last)
+	}
+	switch {
+	case again*2 > len(row):
+		return true
+	case c.refreshesAround(first, last)*2 > len(row):
+		return got == nil || again > 0
+	}
+	return got == nil && c.givesUp(first, last, atOnce)
+}
+
+// sentAgain counts the requests with new tokens that may be those from first to last again.
+func (c *trial) sentAgain(got, first, last *Exchange) int {
+	n := 0
+	for _, e := range c.record[c.after(first):] {
+		if e.Operation == first.Operation && e.isAccess() && e.User == first.User &&
 			(e.Session != first.Session || e.Token.isOf(got.Given)) && (inTime(got, e) || inTime(last, e)) {
-			again++
+			n++
 		}
 	}
-	return again*2 > len(row)
+	return n
 }
 
 // refreshesAround counts the refreshes that may be a reaction to the answers from first to last.
@@ -68,15 +84,16 @@ func (c *trial) refreshesAround(first, last *Exchange) int {
 	return n
 }
 
-// givesUp reports whether a client that got no new token tried to, or logged out, after first and in time after last. What
-// comes within a second behind such a try may have left before the client heard of it; the rest goes on in spite of it.
-func (c *trial) givesUp(first, last *Exchange) bool {
+// givesUp reports whether a client that got no new token tried to, or logged out: while the requests from first to last
+// came, or in time after them if they came at once. What comes within a second behind such a try may have left before the
+// client heard of it; the rest goes on in spite of it.
+func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts), func(r *Exchange) bool {
-		if r.endedBefore(first) {
+		if r.endedBefore(last) {
 			return r.End.until(last.Arrival) <= late
 		}
-		return !r.exchanged() && inTime(last, r)
+		return !r.exchanged() && (r.Arrival.Order < last.Arrival.Order || atOnce && inTime(last, r))
 	})
 }
 
@@ -92,26 +109,49 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	return nil
 }
 
-// comesBack reports whether after a pause more than half of the requests of a row came again in time, as of callers that
-// wait before they try once more. One caller would go on with its one request.
-func (c *trial) comesBack(row []*Exchange) bool {
+// comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
+// before they try once more: of each round all come again or, of callers side by side, more than half. One caller would go
+// on with its one request.
+func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 	last, wait := row[len(row)-1], time.Duration(0)
 	for _, e := range row {
 		wait = max(wait, e.RetryAfter)
 	}
 	again := 0
 	for _, e := range c.record[c.after(last):] {
-		if since := last.End.until(e.Arrival); since > wait+reaction {
+		since := last.End.until(e.Arrival)
+		if since > wait+reaction {
 			break
-		} else if again == 0 && since <= apart {
-			if e.isLike(last) {
-				return false // at once
-			}
-		} else if e.isLike(last) {
-			again++
+		}
+		if !e.isLike(last) {
+			continue
+		}
+		if again == 0 && since <= apart {
+			break // at once
+		}
+		again++
+	}
+	sideBySide := takesTurns(row)
+	for i, n := range rounds[1:] {
+		if n != rounds[i] && !(sideBySide && n*2 > rounds[i]) {
+			return false
 		}
 	}
-	return again*2 > len(row)
+	return again*2 > rounds[len(rounds)-1] || len(rounds) > 1
+}
+
+// takesTurns reports whether most requests of a row came side by side, or over connections that took turns. One caller
+// keeps to the connection that it has, or opens a new one each time.
+func takesTurns(row []*Exchange) bool {
+	n := 0
+	used := make(map[int64]bool)
+	for i, e := range row {
+		if e.beside || i > 0 && e.Conn != row[i-1].Conn && used[e.Conn] {
+			n++
+		}
+		used[e.Conn] = true
+	}
+	return n*2 > len(row)
 }
 
 // after returns the index in the record of what came next after e.

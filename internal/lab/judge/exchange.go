@@ -28,9 +28,10 @@ type Exchange struct {
 	Body      uint64  // digest of the body
 	Current   Current // the session when the request arrived
 
-	InAddress  bool // a token stood in the address
-	Everywhere bool // a logout of all sessions of the user
-	Elsewhere  bool // a logout of all of them but its own
+	InAddress  bool   // a token stood in the address
+	Addressed  string // the session of that token; "": unknown
+	Everywhere bool   // a logout of all sessions of the user
+	Elsewhere  bool   // a logout of all of them but its own
 
 	Status     int           // as the client saw it; 0: none
 	Hub        int           // as the hub decided; 0: the hub's operation was not reached

@@ -77,7 +77,7 @@ type trial struct {
 	logins     []*Exchange         // and registrations
 	everywhere []*Exchange         // logouts of other sessions of a user as well
 	unreadable []*Exchange         // refreshes without a token that this hub can read
-	told       map[*Exchange]bool  // shown by a finding about refreshes
+	told       map[*Exchange]bool  // shown by a finding about refreshes or a logout
 	verdict    Verdict
 }
 
@@ -116,7 +116,7 @@ func add(list []Finding, rule, sentence string, shown []*Exchange) []Finding {
 	}
 	f := Finding{Rule: rule, Sentence: sentence, Seqs: seqs(shown)}
 	for _, e := range shown {
-		f.Session = cmp.Or(f.Session, e.Session)
+		f.Session = cmp.Or(f.Session, e.Session, e.Addressed)
 	}
 	return append(list, f)
 }

@@ -17,6 +17,7 @@ import (
 //	c1 me a0 503 injected        what a fault did: injected, lost; left: the client closed the connection
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
+//	c1 refresh r0 200 later      answered at a line "later" only
 //	slow 1s c1 me a0 200         the answer takes its time
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
@@ -36,6 +37,7 @@ type script struct {
 	issued  map[int]time.Time    // of the pairs
 	opened  map[string]time.Time // of the connections
 	origin  Origin
+	pending []func() // answers that are still to come
 	session string
 }
 
@@ -72,6 +74,12 @@ func (s *script) step(line string) {
 		s.slow = s.span(words[1])
 		s.exchange(strings.Join(words[2:], " "))
 		s.slow = 0
+	case "later":
+		s.pass(time.Millisecond, time.Millisecond)
+		for _, finish := range s.pending {
+			finish()
+		}
+		s.pending = nil
 	case "defect":
 		s.origin = FromDefect
 	case "policy":
@@ -120,7 +128,11 @@ func (s *script) exchange(line string) {
 	}
 	s.pass(max(s.slow, 100*time.Microsecond), max(s.slow, 100*time.Microsecond))
 	for _, e := range s.record[first:] {
-		s.answer(e, answer)
+		if answer[len(answer)-1] == "later" {
+			s.pending = append(s.pending, func() { s.answer(e, answer[:len(answer)-1]) })
+		} else {
+			s.answer(e, answer)
+		}
 	}
 }
 
@@ -319,6 +331,12 @@ func TestRepeatedFailure(t *testing.T) {
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26]"},
 		{"a loop, and other work at once", loop(5, "c1 me a0 503 injected") + loop(8, "c1 me a0 200"), "repeated_failure[2 3 4 5 6]"},
 		{"three files, each twice", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), ""},
+		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
+		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected")+"after 200ms") + loop(6, "c1 me a0 200"), ""},
+		{"twenty callers over two connections", "c1 me a0 | c2 me a0 200\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
+		{"widgets that load during a slow refresh", "advance 15m\nc1 me a0 401 token_expired\nc9 refresh r0 200 later\n" + loop(6, "after 150ms\nc1 me a0 401 token_expired") + "later\n" + loop(7, "c1 me a1 200"), ""},
+		{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200"), "repeated_failure[2 4 6 8 10]"},
+		{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
 		{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
 	})
 }

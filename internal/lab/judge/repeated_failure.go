@@ -17,7 +17,7 @@ const (
 // it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain of five.
 //
 // A changed body or query hides nothing when a token is there; another path is another request. A request that its client
-// gave up is neither a failure nor a success. Refreshes that another rule shows are not told again, and a crowd of callers
+// gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told again, and a crowd of callers
 // is not told at all (isCrowd).
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()

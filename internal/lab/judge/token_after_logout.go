@@ -33,6 +33,9 @@ func (c *trial) tokenAfterLogout(s *session) {
 			uses = append(uses, e)
 		}
 	}
+	for _, e := range uses {
+		c.told[e] = true
+	}
 	if len(uses) > 0 {
 		c.find("token_after_logout", fmt.Sprintf("%s used a token after request %d had logged out. "+
 			"Forget both tokens on logout and cancel what is still to be sent.", requests(uses), end.logout.Seq),
