@@ -366,6 +366,19 @@ func TestTheSmallestDescription(t *testing.T) {
 	}
 }
 
+// Clients send JSON as text/plain where they spare the browser a preflight, and sendBeacon can't do otherwise.
+func TestJSONUnderOtherNames(t *testing.T) {
+	t.Parallel()
+	d := builtin(t, "simplejwt")
+	for contentType, status := range map[string]int{"": 200, "text/plain;charset=UTF-8": 200, "application/vnd.api+json": 200, "text/html": 415, "multipart/form-data": 415} {
+		r := request("POST /api/token/refresh", `{"refresh":"`+token("refresh")+`"}`)
+		r.Header.Set("Content-Type", contentType)
+		if w, _ := ask(t, d, new(stubHub), r); w.Code != status {
+			t.Errorf("%q: %d %s, want %d", contentType, w.Code, w.Body, status)
+		}
+	}
+}
+
 // An answer may repeat what the request's body says, though nothing else of the operation stands there.
 func TestAnswersRepeatTheBody(t *testing.T) {
 	t.Parallel()

@@ -246,7 +246,8 @@ func (q *question) readBody(w http.ResponseWriter) error {
 	return nil
 }
 
-// parseBody reads a form or JSON, as Content-Type says. JSON needs no Content-Type: many clients leave it out.
+// parseBody reads a form or JSON, as Content-Type says. JSON needs none, since many clients leave it out, and may be called
+// text/plain, which needs no preflight (Fetch Standard, CORS-safelisted request-header).
 func (q *question) parseBody() error {
 	q.parsed = true
 	if len(q.raw) == 0 {
@@ -255,7 +256,8 @@ func (q *question) parseBody() error {
 	copied := *q.r
 	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(q.raw)), int64(len(q.raw))
 	mediaType, _, _ := strings.Cut(q.r.Header.Get("Content-Type"), ";")
-	if mediaType == "" || strings.HasSuffix(strings.TrimSpace(mediaType), "+json") {
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	if mediaType == "" || mediaType == "text/plain" || strings.HasSuffix(mediaType, "+json") {
 		copied.Header = copied.Header.Clone()
 		copied.Header.Set("Content-Type", "application/json")
 	}
