@@ -138,6 +138,9 @@ func (d *Dialect) writeError(w http.ResponseWriter, c *Call, given *recorder, v 
 	p.Status, p.Code, p.Detail = merged.status, merged.name, merged.detail
 	v.errorValues(&p, given.header.Get("Retry-After"))
 	given.copyHeader(w)
+	if challenge, ok := strings.CutPrefix(w.Header().Get("WWW-Authenticate"), "Bearer "); ok {
+		w.Header().Set("WWW-Authenticate", c.scheme()+" "+challenge)
+	}
 	setHeaders(w.Header(), fields, v)
 	body := append(encode(p), '\n')
 	if merged.body != nil {
@@ -202,6 +205,18 @@ func (c *Call) translate(p *reply.Error) {
 	case p.Code == "invalid_field" && len(p.Fields) > 0:
 		p.Detail = p.Fields[0].Field + ": " + p.Fields[0].Detail
 	}
+}
+
+// scheme returns that of the Authorization header in which the client sends its token; Bearer where it sends none.
+func (c *Call) scheme() string {
+	if c.called != nil {
+		for _, p := range c.called.in["token"].places {
+			if p.kind == "authorization" {
+				return p.path[0]
+			}
+		}
+	}
+	return "Bearer"
 }
 
 // nameOf returns what the client calls a value: as it has sent it, or where the hub looks first. User name and e-mail

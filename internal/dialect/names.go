@@ -81,7 +81,7 @@ var (
 	ownClaims = append(hubClaims[:len(hubClaims):len(hubClaims)], "nbf", "gen")
 )
 
-// scopeOfTemplates returns that of templates which nothing may name: all values that there are.
+// scopeOfTemplates returns that of templates that nothing names: all values that there are.
 func (d *Dialect) scopeOfTemplates() *scope {
 	return &scope{of: "any operation", at: "templates", names: slices.Concat(pair, []string{"token_kind", "auth_time"}, ofError, everywhere),
 		params: d.params(""), request: true}

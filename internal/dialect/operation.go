@@ -59,8 +59,11 @@ func (d *Dialect) parseOperation(n node, t *templates) *operation {
 	if when, ok := n.member(o, "when"); ok {
 		op.parseWhen(when)
 	}
-	in, _ := n.member(o, "in")
-	op.parseIn(in)
+	if in, ok := n.member(o, "in"); ok {
+		op.parseIn(in)
+	} else {
+		op.takeOwn()
+	}
 	op.parseOut(n, o, t.in(d.scopeOf(op, n.path, t.claims)))
 	return op
 }
@@ -201,17 +204,19 @@ func (op *operation) parseWhen(n node) {
 	}
 }
 
-// parseIn reads where the values come from; without "in" they come from where the hub's own API has them.
+// takeOwn lets the values come from where the hub's own API has them.
+func (op *operation) takeOwn() {
+	op.in = make(map[string]sources)
+	for _, name := range op.verb.in {
+		if from := op.verb.from[name]; from != "" {
+			op.in[name], _ = parseSources(from, isTime(name))
+		}
+	}
+}
+
+// parseIn reads where the values come from.
 func (op *operation) parseIn(n node) {
 	op.in = make(map[string]sources)
-	if n.value == nil {
-		for name, from := range op.verb.from {
-			if slices.Contains(op.verb.in, name) {
-				op.in[name], _ = parseSources(from, isTime(name))
-			}
-		}
-		return
-	}
 	o := n.object(append([]string{}, op.verb.in...))
 	if o == nil {
 		return

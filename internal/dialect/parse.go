@@ -121,7 +121,7 @@ func Parse(description []byte) (*Dialect, error) {
 		}
 		return Parse(description)
 	}
-	d := &Dialect{rotation: true}
+	d := &Dialect{rotation: true, echoes: make(map[string]sources)}
 	p := new(parser)
 	d.parse(node{p, "", tree})
 	if len(p.faults) > 0 {
@@ -138,8 +138,8 @@ func (d *Dialect) parse(root node) {
 	if o == nil {
 		return
 	}
-	named, _ := o.members["templates"].(*object)
-	t := &templates{p: root.p, source: named, echoes: make(map[string]sources)}
+	t := &templates{p: root.p, echoes: d.echoes}
+	t.source, _ = o.members["templates"].(*object)
 	if claims, ok := o.members["claims"].(*object); ok {
 		t.claims = claims.names
 	}
@@ -169,13 +169,21 @@ func (d *Dialect) parse(root node) {
 	if claims, ok := root.member(o, "claims"); ok {
 		d.parseClaims(claims, t)
 	}
-	if templates, ok := root.member(o, "templates"); ok && templates.object(nil) != nil {
-		all := t.in(d.scopeOfTemplates())
-		for _, name := range named.names {
-			all.named(join("templates", name), name)
-		}
+	if templates, ok := root.member(o, "templates"); ok {
+		d.parseTemplates(templates, t)
 	}
-	d.echoes = t.echoes
+}
+
+// parseTemplates reads those that nothing names, too.
+func (d *Dialect) parseTemplates(n node, t *templates) {
+	o := n.object(nil)
+	if o == nil {
+		return
+	}
+	all := t.in(d.scopeOfTemplates())
+	for _, name := range o.names {
+		all.named(join(n.path, name), name)
+	}
 }
 
 func (d *Dialect) parseOperations(n node, t *templates) {

@@ -59,6 +59,7 @@ func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
 		{op(`{"op":"me","on":"GET /c"},{"op":"me","on":"GET /c","when":{"query.x":1}}`), "operations[3].on", "put this one before it"},
 		{op(`{"op":"me","on":"GET /c","when":{"path.x":"1"}}`), "operations[2].when.path.x", `path.x names no {part} of "on"`},
 
+		{op(`{"op":"me","on":"GET /c","in":null}`), "operations[2].in", "must be an object"},
 		{op(`{"op":"me","on":"GET /c","in":{}}`), "operations[2].in.token", `is missing, and me can't do without it: say where the client sends it, such as "authorization.Bearer"`},
 		{op(`{"op":"login","on":"POST /c","in":{"username":"body.u"}}`), "operations[2].in.password", "is missing"},
 		{op(`{"op":"login","on":"POST /c","in":{"password":"body.p"}}`), "operations[2].in.username", "is missing (or email)"},

@@ -246,8 +246,8 @@ func (q *question) readBody(w http.ResponseWriter) error {
 	return nil
 }
 
-// parseBody reads a form or JSON, as Content-Type says. JSON needs none, since many clients leave it out, and may be called
-// text/plain, which needs no preflight (Fetch Standard, CORS-safelisted request-header).
+// parseBody reads a form or JSON, as Content-Type says. JSON needs none, since many clients leave it out, and may be
+// called text/plain, which needs no preflight (Fetch Standard, CORS-safelisted request-header).
 func (q *question) parseBody() error {
 	q.parsed = true
 	if len(q.raw) == 0 {

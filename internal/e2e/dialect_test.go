@@ -93,6 +93,9 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	row("/in", `{"mins":-1}`, 422, `{"d":"mail: is required","f":{"X-Secret":["is required"],"mail":["is required"],"mins":["must be a number of minutes above 0"]}`)
 	row("/me", ``, 401, `{"d":"This operation needs a token: the header X-Token, or the query parameter key."}`)
 	row("/jwt", ``, 401, `{"d":"This operation needs a token: Authorization: JWT TOKEN."}`)
+	if got := h.get("/jwt", "Authorization", "JWT x").header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `JWT realm="authhub", error="invalid_token"`) {
+		t.Errorf("the challenge is %s, want the client's scheme", got)
+	}
 	row("/again", `{}`, 401, `{"d":"This operation needs a token: renewal in the body, or the cookie rid."}`)
 	row("/again", `{"renewal":7}`, 422, `{"d":"renewal: must be a string"`)
 	row("/kind", `{}`, 400, `{"d":"The request lacks kind in the body."}`)
