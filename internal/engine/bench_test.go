@@ -48,13 +48,13 @@ func BenchmarkMany(b *testing.B) {
 		run := func(name string, one func(b *testing.B, client int)) {
 			b.Run(fmt.Sprint(name, "/", clients), func(b *testing.B) { atOnce(b, clients, one) })
 		}
-		run("range", func(b *testing.B, _ int) { do(b, etcd.Get("/bench/key")) })
+		run("range", func(b *testing.B, _ int) { do(b, etcd.Key("/bench/key").Get()) })
 		run("me", func(b *testing.B, i int) {
 			if a := hubs[i%2].me(pairs[i].Access); a.Status != 200 {
 				b.Errorf("me: %d %s", a.Status, a.Body)
 			}
 		})
-		run("put", func(b *testing.B, i int) { do(b, etcd.Put(fmt.Sprint("/bench/", i), []byte("value"), 0)) })
+		run("put", func(b *testing.B, i int) { do(b, etcd.Key(fmt.Sprint("/bench/", i)).Put([]byte("value"), 0)) })
 		run("refresh", func(b *testing.B, i int) {
 			a := hubs[i%2].refresh(pairs[i].Refresh)
 			if a.Status != 200 {

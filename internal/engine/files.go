@@ -61,10 +61,10 @@ type published struct {
 	Digests [results.Count]string `json:"sha256"`
 }
 
-func (k keys) folder() string    { return k.prefix + "folder" }
-func (k keys) published() string { return k.prefix + "files" }
-func (k keys) running() string   { return k.prefix + "run" }
-func (k keys) latest() string    { return k.prefix + "latest" }
+func (k keys) folder() etcd.Key    { return k.prefix.Key("folder") }
+func (k keys) published() etcd.Key { return k.prefix.Key("files") }
+func (k keys) running() etcd.Key   { return k.prefix.Key("run") }
+func (k keys) latest() etcd.Key    { return k.prefix.Key("latest") }
 
 const (
 	markName   = ".folder" // holds the id of the folder
@@ -79,7 +79,7 @@ func (s *Store) OpenFiles(ctx context.Context, dir string, record func(*runs.Run
 	if err := os.MkdirAll(f.sets, 0o700); err != nil {
 		return nil, err
 	}
-	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.folder())}})
+	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{s.folder().Get()}})
 	if err == nil && out.Results[0].First() == nil {
 		out, err = f.claim(ctx)
 	}
@@ -102,10 +102,10 @@ func (f *Files) claim(ctx context.Context) (etcd.Outcome, error) {
 		return etcd.Outcome{}, err
 	}
 	s := f.store
-	if _, err := s.startTxn(ctx, etcd.Txn{If: []etcd.Cond{etcd.Absent(s.folder())}, Then: []etcd.Op{etcd.Put(s.folder(), []byte(id), 0)}}); err != nil {
+	if _, err := s.startTxn(ctx, etcd.Txn{If: []etcd.Cond{s.folder().Absent()}, Then: []etcd.Op{s.folder().Put([]byte(id), 0)}}); err != nil {
 		return etcd.Outcome{}, err
 	}
-	return s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.folder())}})
+	return s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{s.folder().Get()}})
 }
 
 // here returns ErrNotShared unless the folder is the one that the hubs share, just now: it may have been moved, or the
@@ -156,7 +156,7 @@ func (f *Files) Folder(ctx context.Context) (*results.Folder, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	found, err := f.store.read(ctx, etcd.Get(f.store.published()))
+	found, err := f.store.read(ctx, f.store.published().Get())
 	if err != nil {
 		return nil, err
 	}

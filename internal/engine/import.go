@@ -73,9 +73,9 @@ func (s *Store) beginImport(ctx context.Context, digest string) (imported, error
 	at := imported{Digest: digest, Write: rand.Text()}
 	value, _ := json.Marshal(at)
 	out, err := s.startTxn(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.Absent(s.imported())},
-		Then: []etcd.Op{etcd.Put(s.imported(), value, 0)},
-		Else: []etcd.Op{etcd.Get(s.imported())},
+		If:   []etcd.Cond{s.imported().Absent()},
+		Then: []etcd.Op{s.imported().Put(value, 0)},
+		Else: []etcd.Op{s.imported().Get()},
 	})
 	if err != nil {
 		return at, err
@@ -105,9 +105,9 @@ func decodeImported(kv *etcd.KeyValue) (imported, error) {
 func (s *Store) advance(ctx context.Context, at, next imported, t etcd.Txn) (imported, error) {
 	next.Write = rand.Text()
 	value, _ := json.Marshal(next)
-	t.If = append(t.If, etcd.Unchanged(s.imported(), at.revision))
-	t.Then = append(t.Then, etcd.Put(s.imported(), value, 0))
-	t.Else = []etcd.Op{etcd.Get(s.imported())}
+	t.If = append(t.If, s.imported().Unchanged(at.revision))
+	t.Then = append(t.Then, s.imported().Put(value, 0))
+	t.Else = []etcd.Op{s.imported().Get()}
 	out, err := s.startTxn(ctx, t)
 	if err != nil {
 		return at, err
@@ -156,7 +156,7 @@ func (s *Store) whoseName(ctx context.Context, some []account.UserRecord) error 
 			return err
 		}
 		for _, name := range s.names(u) {
-			out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(name)}})
+			out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{name.Get()}})
 			if err != nil {
 				return err
 			}
@@ -181,8 +181,8 @@ func (s *Store) importSessions(ctx context.Context, at imported, some []account.
 			return at, err
 		}
 		key := s.session(some[i].Ref())
-		t.If = append(t.If, etcd.Absent(key))
-		t.Then = append(t.Then, etcd.Put(key, sessionValue{Session: some[i], Write: rand.Text()}.encode(), lease))
+		t.If = append(t.If, key.Absent())
+		t.Then = append(t.Then, key.Put(sessionValue{Session: some[i], Write: rand.Text()}.encode(), lease))
 	}
 	next := at
 	next.Sessions += len(some)
@@ -191,7 +191,7 @@ func (s *Store) importSessions(ctx context.Context, at imported, some []account.
 
 // checkImport returns ErrImporting when an import was begun and is not done.
 func (s *Store) checkImport(ctx context.Context) error {
-	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.imported())}})
+	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{s.imported().Get()}})
 	if err != nil || out.Results[0].First() == nil {
 		return err
 	}

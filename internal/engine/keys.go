@@ -2,7 +2,10 @@
 
 package engine
 
-import "authhub/internal/account"
+import (
+	"authhub/internal/account"
+	"authhub/internal/etcd"
+)
 
 // keys names the keys of one store. The prefix ends in the version of this layout.
 //
@@ -16,30 +19,31 @@ import "authhub/internal/account"
 //	folder, files, run, latest: see files.go
 //
 // The keys under s/ and r/ go with leases.
-type keys struct{ prefix string }
+type keys struct{ prefix etcd.Prefix }
 
 func newKeys(path string) keys {
 	if path == "" {
 		path = "authhub"
 	}
-	return keys{"/" + path + "/1/"}
+	return keys{etcd.Prefix("/" + path + "/1/")}
 }
 
-func (k keys) name(login string) string { return k.prefix + "n/" + account.Fold(login) }
-func (k keys) user(id string) string    { return k.users() + id }
-func (k keys) users() string            { return k.prefix + "u/" }
+func (k keys) name(login string) etcd.Key { return k.allNames().Key(account.Fold(login)) }
+func (k keys) allNames() etcd.Prefix      { return k.prefix + "n/" }
+func (k keys) user(id string) etcd.Key    { return k.users().Key(id) }
+func (k keys) users() etcd.Prefix         { return k.prefix + "u/" }
 
-func (k keys) session(ref account.SessionRef) string { return k.sessions(ref.User) + ref.Session }
-func (k keys) sessions(user string) string           { return k.prefix + "s/" + user + "/" }
-func (k keys) reused(session string) string          { return k.prefix + "r/" + session }
+func (k keys) session(ref account.SessionRef) etcd.Key { return k.sessions(ref.User).Key(ref.Session) }
+func (k keys) sessions(user string) etcd.Prefix        { return k.prefix + etcd.Prefix("s/"+user+"/") }
+func (k keys) reused(session string) etcd.Key          { return k.prefix.Key("r/" + session) }
 
-func (k keys) secret() string   { return k.prefix + "secret" }
-func (k keys) seeds() string    { return k.prefix + "seeds" }
-func (k keys) imported() string { return k.prefix + "import" }
+func (k keys) secret() etcd.Key   { return k.prefix.Key("secret") }
+func (k keys) seeds() etcd.Key    { return k.prefix.Key("seeds") }
+func (k keys) imported() etcd.Key { return k.prefix.Key("import") }
 
 // names returns the keys that u's user name and e-mail address take: one where both are the same.
-func (k keys) names(u *account.User) []string {
-	names := []string{k.name(u.Username)}
+func (k keys) names(u *account.User) []etcd.Key {
+	names := []etcd.Key{k.name(u.Username)}
 	if u.Email != "" && k.name(u.Email) != names[0] {
 		names = append(names, k.name(u.Email))
 	}

@@ -87,9 +87,9 @@ func fingerprint(secret []byte) string {
 // claimSecret makes sure that all hubs of this store have one secret: with two, each would refuse the other's tokens.
 func (s *Store) claimSecret(ctx context.Context) error {
 	out, err := s.etcd.Do(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.Absent(s.secret())},
-		Then: []etcd.Op{etcd.Put(s.secret(), []byte(s.fingerprint), 0)},
-		Else: []etcd.Op{etcd.Get(s.secret())},
+		If:   []etcd.Cond{s.secret().Absent()},
+		Then: []etcd.Op{s.secret().Put([]byte(s.fingerprint), 0)},
+		Else: []etcd.Op{s.secret().Get()},
 	})
 	if errors.Is(err, etcd.ErrUnavailable) || errors.Is(err, etcd.ErrUnknown) {
 		return fmt.Errorf("etcd did nothing within %v; are the addresses right, and do most of its nodes run? %w", startLimit, err)
@@ -126,9 +126,9 @@ func (s *Store) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
 	out, err := s.etcd.Do(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.Unchanged(s.secret(), -1)},
-		Then: []etcd.Op{etcd.Put(s.secret(), []byte(s.fingerprint), 0)},
-		Else: []etcd.Op{etcd.Get(s.secret())},
+		If:   []etcd.Cond{s.secret().Unchanged(-1)},
+		Then: []etcd.Op{s.secret().Put([]byte(s.fingerprint), 0)},
+		Else: []etcd.Op{s.secret().Get()},
 	})
 	if err == nil {
 		err = s.checkSecret(out.Results[0].First()) // fails if somebody has emptied etcd

@@ -63,7 +63,7 @@ func (at standing) exchange(gen int, now time.Time, policy account.ReusePolicy) 
 // standing reads the session, what its reuse left, and its user.
 func (s *Store) standing(ctx context.Context, ref account.SessionRef) (standing, *account.User, error) {
 	known, _ := s.users.get(ref.User)
-	found, err := s.read(ctx, etcd.Get(s.session(ref)), etcd.Get(s.reused(ref.Session)), s.readUser(ref.User, known))
+	found, err := s.read(ctx, s.session(ref).Get(), s.reused(ref.Session).Get(), s.readUser(ref.User, known))
 	if err != nil {
 		return standing{}, nil, err
 	}
@@ -90,9 +90,9 @@ func (s *Store) put(ctx context.Context, next sessionValue, seen int64) (standin
 	key := s.session(next.Ref())
 	out, err := s.putLeased(ctx, &next.Session, func(lease int64) etcd.Txn {
 		return etcd.Txn{
-			If:   []etcd.Cond{etcd.Unchanged(key, seen)},
-			Then: []etcd.Op{etcd.Put(key, next.encode(), lease)},
-			Else: []etcd.Op{etcd.Get(key), etcd.Get(s.reused(next.ID))},
+			If:   []etcd.Cond{key.Unchanged(seen)},
+			Then: []etcd.Op{key.Put(next.encode(), lease)},
+			Else: []etcd.Op{key.Get(), s.reused(next.ID).Get()},
 		}
 	})
 	switch {
@@ -113,9 +113,9 @@ func (s *Store) endReused(ctx context.Context, ref account.SessionRef, at standi
 	key, generation := s.session(ref), at.current.Generation
 	out, err := s.putLeased(ctx, &at.current.Session, func(lease int64) etcd.Txn {
 		return etcd.Txn{
-			If:   []etcd.Cond{etcd.Unchanged(key, at.current.revision)},
-			Then: []etcd.Op{etcd.Delete(key), etcd.Put(s.reused(ref.Session), strconv.AppendInt(nil, int64(generation), 10), lease)},
-			Else: []etcd.Op{etcd.Get(key), etcd.Get(s.reused(ref.Session))},
+			If:   []etcd.Cond{key.Unchanged(at.current.revision)},
+			Then: []etcd.Op{key.Delete(), s.reused(ref.Session).Put(strconv.AppendInt(nil, int64(generation), 10), lease)},
+			Else: []etcd.Op{key.Get(), s.reused(ref.Session).Get()},
 		}
 	})
 	switch {

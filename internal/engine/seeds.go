@@ -50,14 +50,14 @@ func (s *Store) plantOne(ctx context.Context, c Config, seed *account.User) erro
 			}
 		}
 		t := s.claim(&stored)
-		t.If = append(t.If, etcd.Absent(s.user(seed.ID)))
-		t.Else = append(t.Else, etcd.Get(s.user(seed.ID)))
+		t.If = append(t.If, s.user(seed.ID).Absent())
+		t.Else = append(t.Else, s.user(seed.ID).Get())
 		out, err := s.startTxn(ctx, t)
 		if err != nil {
 			return err
 		}
 		for _, name := range out.Results {
-			if kv := name.First(); !out.Succeeded && kv != nil && strings.HasPrefix(string(kv.Key), s.prefix+"n/") && string(kv.Value) != seed.ID {
+			if kv := name.First(); !out.Succeeded && kv != nil && strings.HasPrefix(string(kv.Key), string(s.allNames())) && string(kv.Value) != seed.ID {
 				return fmt.Errorf("a user with another id has the name or e-mail address of %q of -users; take it out there", seed.Username)
 			}
 		}
@@ -76,7 +76,7 @@ func (s *Store) startTxn(ctx context.Context, t etcd.Txn) (etcd.Outcome, error) 
 
 // seedThere returns the user that has the id of seed, or nil.
 func (s *Store) seedThere(ctx context.Context, seed *account.User) (*account.User, error) {
-	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.user(seed.ID))}})
+	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{s.user(seed.ID).Get()}})
 	if err != nil || out.Results[0].First() == nil {
 		return nil, err
 	}
@@ -104,15 +104,15 @@ func sameSeed(ctx context.Context, hasher *passwd.Hasher, seed, stands *account.
 // listSeeds adds ids to the list of the seeds in etcd. An id that is there and not here is one that this hub was told
 // not to let in.
 func (s *Store) listSeeds(ctx context.Context, ids []string) error {
-	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.seeds())}})
+	out, err := s.startTxn(ctx, etcd.Txn{Then: []etcd.Op{s.seeds().Get()}})
 	for err == nil {
 		var listed []string
-		unchanged := etcd.Absent(s.seeds())
+		unchanged := s.seeds().Absent()
 		if kv := out.Results[0].First(); kv != nil {
 			if err := json.Unmarshal(kv.Value, &listed); err != nil {
 				return err
 			}
-			unchanged = etcd.Unchanged(s.seeds(), kv.ModRevision)
+			unchanged = s.seeds().Unchanged(kv.ModRevision)
 		}
 		if slices.Equal(listed, ids) {
 			return nil
@@ -123,7 +123,7 @@ func (s *Store) listSeeds(ctx context.Context, ids []string) error {
 			}
 		}
 		value, _ := json.Marshal(ids)
-		out, err = s.startTxn(ctx, etcd.Txn{If: []etcd.Cond{unchanged}, Then: []etcd.Op{etcd.Put(s.seeds(), value, 0)}, Else: []etcd.Op{etcd.Get(s.seeds())}})
+		out, err = s.startTxn(ctx, etcd.Txn{If: []etcd.Cond{unchanged}, Then: []etcd.Op{s.seeds().Put(value, 0)}, Else: []etcd.Op{s.seeds().Get()}})
 		if out.Succeeded {
 			return nil
 		}

@@ -46,8 +46,8 @@ type Store struct {
 // sessionValue is what lies under a session's key. Write is the id of the write that put it there: the current pair's.
 type sessionValue struct {
 	account.Session
-	Write string `json:"w"`
-	Room  string `json:"room,omitempty"` // the key of the session that ended for it
+	Write string   `json:"w"`
+	Room  etcd.Key `json:"room,omitempty"` // the key of the session that ended for it
 }
 
 func (v sessionValue) encode() []byte {
@@ -97,7 +97,7 @@ func (s *Store) Register(ctx context.Context, u *account.User, first account.Ses
 	started := sessionValue{Session: first, Write: rand.Text()}
 	out, err := s.putLeased(ctx, &first, func(lease int64) etcd.Txn {
 		t := s.claim(u)
-		t.Then = append(t.Then, etcd.Put(s.session(first.Ref()), started.encode(), lease))
+		t.Then = append(t.Then, s.session(first.Ref()).Put(started.encode(), lease))
 		return t
 	})
 	if err != nil || out.Succeeded {
@@ -108,11 +108,11 @@ func (s *Store) Register(ctx context.Context, u *account.User, first account.Ses
 
 // claim is the transaction that adds u if its names are free. Its Else reads who has them.
 func (s *Store) claim(u *account.User) etcd.Txn {
-	t := etcd.Txn{Then: []etcd.Op{etcd.Put(s.user(u.ID), encodeUser(u), 0)}}
+	t := etcd.Txn{Then: []etcd.Op{s.user(u.ID).Put(encodeUser(u), 0)}}
 	for _, name := range s.names(u) {
-		t.If = append(t.If, etcd.Absent(name))
-		t.Then = append(t.Then, etcd.Put(name, []byte(u.ID), 0))
-		t.Else = append(t.Else, etcd.Get(name))
+		t.If = append(t.If, name.Absent())
+		t.Then = append(t.Then, name.Put([]byte(u.ID), 0))
+		t.Else = append(t.Else, name.Get())
 	}
 	return t
 }
@@ -146,8 +146,8 @@ func (s *Store) StartSession(ctx context.Context, started account.Session) error
 	value := sessionValue{Session: started, Write: rand.Text()}
 	out, err := s.putLeased(ctx, &started, func(lease int64) etcd.Txn {
 		return etcd.Txn{
-			If:   []etcd.Cond{etcd.Present(s.user(started.User))},
-			Then: []etcd.Op{etcd.Put(s.session(started.Ref()), value.encode(), lease), etcd.Count(s.sessions(started.User))},
+			If:   []etcd.Cond{s.user(started.User).Present()},
+			Then: []etcd.Op{s.session(started.Ref()).Put(value.encode(), lease), s.sessions(started.User).Count()},
 		}
 	})
 	switch {
@@ -164,7 +164,7 @@ func (s *Store) Live(ctx context.Context, ref account.SessionRef) (account.Sessi
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	known, _ := s.users.get(ref.User)
-	found, err := s.read(ctx, etcd.Get(s.session(ref)), s.readUser(ref.User, known))
+	found, err := s.read(ctx, s.session(ref).Get(), s.readUser(ref.User, known))
 	if err != nil {
 		return account.Session{}, nil, err
 	}
@@ -189,9 +189,9 @@ func (s *Store) Live(ctx context.Context, ref account.SessionRef) (account.Sessi
 func (s *Store) EndSession(ctx context.Context, ref account.SessionRef, all bool) error {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	t := etcd.Txn{Then: []etcd.Op{etcd.Delete(s.session(ref))}}
+	t := etcd.Txn{Then: []etcd.Op{s.session(ref).Delete()}}
 	if all {
-		t = etcd.Txn{If: []etcd.Cond{etcd.Present(s.session(ref))}, Then: []etcd.Op{etcd.DeleteAll(s.sessions(ref.User))}}
+		t = etcd.Txn{If: []etcd.Cond{s.session(ref).Present()}, Then: []etcd.Op{s.sessions(ref.User).DeleteAll()}}
 	}
 	if _, err := s.etcd.Do(ctx, t); err != nil {
 		return unavailable(err)
@@ -203,7 +203,7 @@ func (s *Store) EndSession(ctx context.Context, ref account.SessionRef, all bool
 func (s *Store) EndOthers(ctx context.Context, ref account.SessionRef) error {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	t := etcd.Txn{If: []etcd.Cond{etcd.Present(s.session(ref))}, Then: etcd.DeleteAllBut(s.sessions(ref.User), s.session(ref))}
+	t := etcd.Txn{If: []etcd.Cond{s.session(ref).Present()}, Then: s.sessions(ref.User).DeleteAllBut(s.session(ref))}
 	if _, err := s.etcd.Do(ctx, t); err != nil {
 		return unavailable(err)
 	}

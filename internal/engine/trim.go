@@ -18,7 +18,7 @@ const lookAgain = 10 * time.Second
 // begin in between are younger; any that end are passed over.
 type eldest struct {
 	mu     sync.Mutex
-	keys   []string
+	keys   []etcd.Key
 	looked time.Time
 }
 
@@ -40,9 +40,9 @@ func (s *Store) trim(ctx context.Context, started sessionValue, excess int) erro
 		out, err := s.putLeased(ctx, &started.Session, func(lease int64) etcd.Txn {
 			own := s.session(started.Ref())
 			return etcd.Txn{
-				If:   []etcd.Cond{etcd.Present(key)},
-				Then: []etcd.Op{etcd.Delete(key), etcd.Put(own, started.encode(), lease)},
-				Else: []etcd.Op{etcd.Get(own)},
+				If:   []etcd.Cond{key.Present()},
+				Then: []etcd.Op{key.Delete(), own.Put(started.encode(), lease)},
+				Else: []etcd.Op{own.Get()},
 			}
 		})
 		if err != nil {
@@ -66,12 +66,12 @@ func (s *Store) trim(ctx context.Context, started sessionValue, excess int) erro
 const manyUntold = 100
 
 // nextToGo returns the key of the session that is to end first, or "" if there is none.
-func (s *Store) nextToGo(ctx context.Context, user string) (string, error) {
+func (s *Store) nextToGo(ctx context.Context, user string) (etcd.Key, error) {
 	e := s.eldest.getOr(user, func() *eldest { return new(eldest) })
 	if key := e.take(); key != "" {
 		return key, nil
 	}
-	out, err := s.etcd.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.GetAll(s.sessions(user))}})
+	out, err := s.etcd.Do(ctx, etcd.Txn{Then: []etcd.Op{s.sessions(user).GetAll()}})
 	if err != nil {
 		return "", unavailable(err)
 	}
@@ -80,7 +80,7 @@ func (s *Store) nextToGo(ctx context.Context, user string) (string, error) {
 }
 
 // take returns the next key, or "" if there is none or if it is time to look.
-func (e *eldest) take() string {
+func (e *eldest) take() etcd.Key {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.keys) == 0 || time.Since(e.looked) > lookAgain {
@@ -91,20 +91,20 @@ func (e *eldest) take() string {
 	return key
 }
 
-func (e *eldest) fill(keys []string) {
+func (e *eldest) fill(keys []etcd.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.keys, e.looked = keys, time.Now()
 }
 
 // byAge returns the keys of sessions, which come oldest first: those that are over at ms before the others.
-func byAge(kvs []etcd.KeyValue, ms int64) []string {
-	var over, rest []string
+func byAge(kvs []etcd.KeyValue, ms int64) []etcd.Key {
+	var over, rest []etcd.Key
 	for _, kv := range kvs {
 		if one, err := decodeSession(&kv); err == nil && one.OverAt() <= ms {
-			over = append(over, string(kv.Key))
+			over = append(over, etcd.Key(kv.Key))
 		} else {
-			rest = append(rest, string(kv.Key))
+			rest = append(rest, etcd.Key(kv.Key))
 		}
 	}
 	return append(over, rest...)

@@ -113,9 +113,9 @@ func (f *Files) tryTake(ctx context.Context, t *turn, me string) (etcd.Outcome, 
 		t.lease = lease
 	}
 	return s.etcd.Do(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.Absent(s.running())},
-		Then: []etcd.Op{etcd.Put(s.running(), []byte(me), t.lease), etcd.Put(s.latest(), f.record(t.run), 0)},
-		Else: []etcd.Op{etcd.Get(s.running())},
+		If:   []etcd.Cond{s.running().Absent()},
+		Then: []etcd.Op{s.running().Put([]byte(me), t.lease), s.latest().Put(f.record(t.run), 0)},
+		Else: []etcd.Op{s.running().Get()},
 	})
 }
 
@@ -151,13 +151,13 @@ func (f *Files) renewOnce(ctx context.Context, t *turn) error {
 	if err := f.store.etcd.KeepAlive(ctx, t.lease); err != nil {
 		return err
 	}
-	f.keepRecord(ctx, t, etcd.Put(f.store.latest(), f.record(t.run), 0))
+	f.keepRecord(ctx, t, f.store.latest().Put(f.record(t.run), 0))
 	return nil
 }
 
 // keepRecord carries ops out if the turn is still this hub's.
 func (f *Files) keepRecord(ctx context.Context, t *turn, ops ...etcd.Op) error {
-	_, err := f.store.etcd.Do(ctx, etcd.Txn{If: []etcd.Cond{etcd.CreatedAt(f.store.running(), t.revision)}, Then: ops})
+	_, err := f.store.etcd.Do(ctx, etcd.Txn{If: []etcd.Cond{f.store.running().CreatedAt(t.revision)}, Then: ops})
 	return err
 }
 
@@ -173,7 +173,7 @@ func (f *Files) End(r *runs.Run) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	s := f.store
-	if err := f.keepRecord(ctx, t, etcd.Put(s.latest(), f.record(r), 0), etcd.Delete(s.running())); err != nil {
+	if err := f.keepRecord(ctx, t, s.latest().Put(f.record(r), 0), s.running().Delete()); err != nil {
 		s.log.Warn("the record of a run is not kept", "id", r.ID, "cause", err)
 	}
 	s.revoke(t.lease)
@@ -232,7 +232,7 @@ func (f *Files) swap(t *turn, set published) (published, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	s := f.store
-	stood, err := s.etcd.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get(s.published())}})
+	stood, err := s.etcd.Do(ctx, etcd.Txn{Then: []etcd.Op{s.published().Get()}})
 	if err != nil {
 		return published{}, unavailable(err)
 	}
@@ -242,9 +242,9 @@ func (f *Files) swap(t *turn, set published) (published, error) {
 	}
 	value, _ := json.Marshal(set) // strings and numbers: it can't fail
 	out, err := s.etcd.Do(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.CreatedAt(s.running(), t.revision)},
-		Then: []etcd.Op{etcd.Put(s.published(), value, 0)},
-		Else: []etcd.Op{etcd.Get(s.published())},
+		If:   []etcd.Cond{s.running().CreatedAt(t.revision)},
+		Then: []etcd.Op{s.published().Put(value, 0)},
+		Else: []etcd.Op{s.published().Get()},
 	})
 	if err != nil {
 		return published{}, unavailable(err)
@@ -292,7 +292,7 @@ func (f *Files) Latest(ctx context.Context) (Latest, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s := f.store
-	found, err := s.read(ctx, etcd.Get(s.latest()), etcd.Get(s.running()), etcd.Get(s.published()))
+	found, err := s.read(ctx, s.latest().Get(), s.running().Get(), s.published().Get())
 	if err != nil {
 		return Latest{}, err
 	}
@@ -315,8 +315,8 @@ func (f *Files) Correct(ctx context.Context, latest Latest, record []byte) {
 	defer cancel()
 	s := f.store
 	_, err := s.etcd.Do(ctx, etcd.Txn{
-		If:   []etcd.Cond{etcd.Unchanged(s.latest(), latest.revision), etcd.Absent(s.running())},
-		Then: []etcd.Op{etcd.Put(s.latest(), record, 0)},
+		If:   []etcd.Cond{s.latest().Unchanged(latest.revision), s.running().Absent()},
+		Then: []etcd.Op{s.latest().Put(record, 0)},
 	})
 	if err != nil {
 		s.log.Warn("the record of a run whose hub died is not corrected", "cause", err)

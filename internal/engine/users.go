@@ -75,7 +75,7 @@ func encodeUser(u *account.User) []byte {
 
 // readUser reads a user's key, but its value only if that is newer than what is known.
 func (s *Store) readUser(id string, known userAt) etcd.Op {
-	return etcd.GetNewer(s.user(id), known.revision)
+	return s.user(id).GetNewer(known.revision)
 }
 
 // userIn returns the user that readUser found: known, if nothing is newer; nil, if there is none.
@@ -132,12 +132,12 @@ func (s *Store) UserNamed(ctx context.Context, login string) (*account.User, err
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := s.name(login)
-	id, guessed := s.logins.get(key)
+	id, guessed := s.logins.get(string(key))
 	if !guessed {
 		return s.findUser(ctx, key)
 	}
 	known, _ := s.users.get(id)
-	found, err := s.read(ctx, etcd.Get(key), s.readUser(id, known))
+	found, err := s.read(ctx, key.Get(), s.readUser(id, known))
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func (s *Store) UserNamed(ctx context.Context, login string) (*account.User, err
 }
 
 // findUser asks for the name and then for its user.
-func (s *Store) findUser(ctx context.Context, key string) (*account.User, error) {
-	found, err := s.read(ctx, etcd.Get(key))
+func (s *Store) findUser(ctx context.Context, key etcd.Key) (*account.User, error) {
+	found, err := s.read(ctx, key.Get())
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (s *Store) findUser(ctx context.Context, key string) (*account.User, error)
 	if holder == nil {
 		return nil, nil
 	}
-	s.logins.set(key, string(holder.Value))
+	s.logins.set(string(key), string(holder.Value))
 	return s.userByID(ctx, string(holder.Value))
 }
 
@@ -167,7 +167,7 @@ func (s *Store) checkRoom(ctx context.Context) error {
 	if s.room.left(time.Now()) {
 		return nil
 	}
-	found, err := s.read(ctx, etcd.Count(s.keys.users()))
+	found, err := s.read(ctx, s.keys.users().Count())
 	if err != nil {
 		return err
 	}

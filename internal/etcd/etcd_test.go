@@ -37,8 +37,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func put(key, value string) etcd.Txn {
-	return etcd.Txn{If: []etcd.Cond{etcd.Absent(key)}, Then: []etcd.Op{etcd.Put(key, []byte(value), 0)}, Else: []etcd.Op{etcd.Get(key)}}
+func put(key etcd.Key, value string) etcd.Txn {
+	return etcd.Txn{If: []etcd.Cond{key.Absent()}, Then: []etcd.Op{key.Put([]byte(value), 0)}, Else: []etcd.Op{key.Get()}}
 }
 
 func TestDialReadsAddresses(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTransactionIsOneStep(t *testing.T) {
 		t.Fatal(second, err)
 	}
 	kv := second.Results[0].First()
-	read, err := c.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.GetNewer("/p/a", kv.ModRevision), etcd.GetNewer("/p/a", kv.ModRevision-1), etcd.Count("/p/"), etcd.Get("/p/b")}})
+	read, err := c.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.Key("/p/a").GetNewer(kv.ModRevision), etcd.Key("/p/a").GetNewer(kv.ModRevision - 1), etcd.Prefix("/p/").Count(), etcd.Key("/p/b").Get()}})
 	if err != nil || read.Results[0].First() != nil || read.Results[0].Count != 1 || read.Results[1].First() == nil || read.Results[2].Count != 1 || read.Results[3].Count != 0 {
 		t.Fatal(read, err)
 	}
@@ -237,7 +237,7 @@ func TestLeases(t *testing.T) {
 	if err := c.KeepAlive(t.Context(), id); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Do(t.Context(), etcd.Txn{Then: []etcd.Op{etcd.Put("/p/a", nil, id)}}); err != nil {
+	if _, err := c.Do(t.Context(), etcd.Txn{Then: []etcd.Op{etcd.Key("/p/a").Put(nil, id)}}); err != nil {
 		t.Error(err)
 	}
 	cluster.EndLeases()

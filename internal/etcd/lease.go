@@ -19,7 +19,7 @@ func (c *Client) Grant(ctx context.Context, ttl time.Duration) (int64, error) {
 
 // KeepAlive lets a lease live for its whole time again. Errors as those of Do, ErrNoLease when it is too late.
 func (c *Client) KeepAlive(ctx context.Context, id int64) error {
-	var kept wire.KeptAlive
+	var kept struct{ Result wire.Lease } // one message of the stream that etcd answers with
 	_, err := c.call(ctx, wire.KeepAlivePath, wire.Lease{ID: id}, &kept)
 	if err == nil && kept.Result.TTL <= 0 {
 		return ErrNoLease

@@ -21,81 +21,78 @@ const MaxOps = 120
 // A Cond is a condition of a transaction.
 type Cond = wire.Compare
 
-// Absent holds if there is no such key.
-func Absent(key string) Cond { return created("EQUAL", key, 0) }
-
-// Present holds if there is such a key.
-func Present(key string) Cond { return created("GREATER", key, 0) }
-
-// CreatedAt holds if the key was made at revision and has not been deleted since.
-func CreatedAt(key string, revision int64) Cond { return created("EQUAL", key, revision) }
-
-// Unchanged holds if the key was last changed at revision.
-func Unchanged(key string, revision int64) Cond {
-	return Cond{Result: "EQUAL", Target: "MOD", Key: []byte(key), ModRevision: &revision}
-}
-
-func created(result, key string, revision int64) Cond {
-	return Cond{Result: result, Target: "CREATE", Key: []byte(key), CreateRevision: &revision}
-}
-
 // An Op is an operation of a transaction.
 type Op = wire.RequestOp
 
-// Get reads one key.
-func Get(key string) Op { return Op{Range: &wire.RangeRequest{Key: []byte(key)}} }
+// Key is the name of a key, with the conditions and operations on it.
+type Key string
 
-// GetNewer reads one key if it was changed after revision; a key that was not counts, but has no value.
-func GetNewer(key string, revision int64) Op {
-	return Op{Range: &wire.RangeRequest{Key: []byte(key), MinModRevision: revision + 1}}
+// Absent holds if there is no such key.
+func (k Key) Absent() Cond { return k.created("EQUAL", 0) }
+
+// Present holds if there is such a key.
+func (k Key) Present() Cond { return k.created("GREATER", 0) }
+
+// CreatedAt holds if the key was made at revision and has not been deleted since.
+func (k Key) CreatedAt(revision int64) Cond { return k.created("EQUAL", revision) }
+
+// Unchanged holds if the key was last changed at revision.
+func (k Key) Unchanged(revision int64) Cond {
+	return Cond{Result: "EQUAL", Target: "MOD", Key: []byte(k), ModRevision: &revision}
 }
 
-// GetAll reads the keys that begin with prefix, in the order in which they were made.
-func GetAll(prefix string) Op {
-	return Op{Range: &wire.RangeRequest{Key: []byte(prefix), RangeEnd: end(prefix), SortOrder: "ASCEND", SortTarget: "CREATE"}}
+func (k Key) created(result string, revision int64) Cond {
+	return Cond{Result: result, Target: "CREATE", Key: []byte(k), CreateRevision: &revision}
 }
 
-// GetPage reads the values of at most limit keys that begin with prefix and are not before from, in the order of the keys.
-func GetPage(prefix, from string, limit int) Op {
-	return Op{Range: &wire.RangeRequest{Key: []byte(max(prefix, from)), RangeEnd: end(prefix), Limit: int64(limit)}}
+// Get reads the key.
+func (k Key) Get() Op { return Op{Range: &wire.Range{Key: []byte(k)}} }
+
+// GetNewer reads the key if it was changed after revision; a key that was not counts, but has no value.
+func (k Key) GetNewer(revision int64) Op {
+	return Op{Range: &wire.Range{Key: []byte(k), MinModRevision: revision + 1}}
 }
 
-// Oldest reads the names of the n oldest keys that begin with prefix.
-func Oldest(prefix string, n int) Op {
-	op := GetAll(prefix)
-	op.Range.KeysOnly, op.Range.Limit = true, int64(n)
-	return op
+// Put sets the key, which goes with the lease; 0 stands for none.
+func (k Key) Put(value []byte, lease int64) Op {
+	return Op{Put: &wire.PutRequest{Key: []byte(k), Value: value, Lease: lease}}
 }
 
-// Count counts the keys that begin with prefix.
-func Count(prefix string) Op {
-	return Op{Range: &wire.RangeRequest{Key: []byte(prefix), RangeEnd: end(prefix), CountOnly: true}}
+// Delete deletes the key.
+func (k Key) Delete() Op { return Op{Delete: &wire.Range{Key: []byte(k)}} }
+
+// Prefix is what the names of several keys begin with. It is not empty and ends in a byte below 255.
+type Prefix string
+
+// Key returns the key of this name under the prefix.
+func (p Prefix) Key(name string) Key { return Key(string(p) + name) }
+
+// GetAll reads the keys, in the order in which they were made.
+func (p Prefix) GetAll() Op {
+	return Op{Range: &wire.Range{Key: []byte(p), RangeEnd: p.end(), SortOrder: "ASCEND", SortTarget: "CREATE"}}
 }
 
-// Put sets a key, which goes with the lease; 0 stands for none.
-func Put(key string, value []byte, lease int64) Op {
-	return Op{Put: &wire.PutRequest{Key: []byte(key), Value: value, Lease: lease}}
+// Count counts the keys.
+func (p Prefix) Count() Op {
+	return Op{Range: &wire.Range{Key: []byte(p), RangeEnd: p.end(), CountOnly: true}}
 }
 
-// Delete deletes a key.
-func Delete(key string) Op { return Op{Delete: &wire.DeleteRangeRequest{Key: []byte(key)}} }
-
-// DeleteAll deletes the keys that begin with prefix.
-func DeleteAll(prefix string) Op {
-	return Op{Delete: &wire.DeleteRangeRequest{Key: []byte(prefix), RangeEnd: end(prefix)}}
+// DeleteAll deletes the keys.
+func (p Prefix) DeleteAll() Op {
+	return Op{Delete: &wire.Range{Key: []byte(p), RangeEnd: p.end()}}
 }
 
-// DeleteAllBut deletes the keys that begin with prefix, but for one of them.
-func DeleteAllBut(prefix, spared string) []Op {
+// DeleteAllBut deletes the keys, but for one of them.
+func (p Prefix) DeleteAllBut(spared Key) []Op {
 	return []Op{
-		{Delete: &wire.DeleteRangeRequest{Key: []byte(prefix), RangeEnd: []byte(spared)}},
-		{Delete: &wire.DeleteRangeRequest{Key: []byte(spared + "\x00"), RangeEnd: end(prefix)}},
+		{Delete: &wire.Range{Key: []byte(p), RangeEnd: []byte(spared)}},
+		{Delete: &wire.Range{Key: []byte(spared + "\x00"), RangeEnd: p.end()}},
 	}
 }
 
-// end is the first key after all that begin with prefix, which is not empty and ends in a byte below 255.
-func end(prefix string) []byte {
-	last := []byte(prefix)
+// end is the first name after all that begin with the prefix.
+func (p Prefix) end() []byte {
+	last := []byte(p)
 	last[len(last)-1]++
 	return last
 }

@@ -202,7 +202,7 @@ func (c *Cluster) Wait() {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	_, err = client.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.Get("ready")}})
+	_, err = client.Do(ctx, etcd.Txn{Then: []etcd.Op{etcd.Key("ready").Get()}})
 	if refused := (*etcd.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		c.Kill(0)
 		c.t.Fatalf("etcd does not start: %v\n%s", err, c.nodes[0].said.String())

@@ -221,7 +221,7 @@ func (c *Cluster) answer(r *http.Request, body []byte) (int, any) {
 		c.leases[lease.ID] = lease.TTL
 		return 200, lease
 	case wire.KeepAlivePath:
-		return 200, wire.KeptAlive{Result: wire.Lease{ID: lease.ID, TTL: c.leases[lease.ID]}}
+		return 200, map[string]wire.Lease{"result": {ID: lease.ID, TTL: c.leases[lease.ID]}}
 	case wire.RevokePath:
 		if _, ok := c.leases[lease.ID]; !ok {
 			return refused(404, wire.CodeNotFound, "etcdserver: requested lease not found")
@@ -335,7 +335,7 @@ func (c *Cluster) do(op wire.RequestOp) wire.ResponseOp {
 	for _, kv := range deleted {
 		delete(c.keys, string(kv.Key))
 	}
-	return wire.ResponseOp{Delete: &wire.DeleteRangeResponse{Deleted: int64(len(deleted))}}
+	return wire.ResponseOp{Delete: &wire.Found{Deleted: int64(len(deleted))}}
 }
 
 // within returns the keys of a range in the order of their names.
@@ -353,9 +353,9 @@ func (c *Cluster) within(from, end []byte) []wire.KeyValue {
 	return found
 }
 
-func (c *Cluster) find(r *wire.RangeRequest) *wire.RangeResponse {
+func (c *Cluster) find(r *wire.Range) *wire.Found {
 	found := c.within(r.Key, r.RangeEnd)
-	answer := &wire.RangeResponse{Count: int64(len(found))}
+	answer := &wire.Found{Count: int64(len(found))}
 	if r.CountOnly {
 		return answer
 	}

@@ -32,11 +32,6 @@ type Error struct {
 	Message string `json:"message"`
 }
 
-// Header is of the state in which a request was answered.
-type Header struct {
-	Revision int64 `json:"revision,omitempty,string"`
-}
-
 // KeyValue is one key with the revisions of the store at which it was made and last changed.
 type KeyValue struct {
 	Key            []byte `json:"key,omitempty"`
@@ -47,8 +42,9 @@ type KeyValue struct {
 	Lease          int64  `json:"lease,omitempty,string"`
 }
 
-// RangeRequest reads the keys in [Key, RangeEnd), or Key alone.
-type RangeRequest struct {
+// Range is the keys in [Key, RangeEnd), or Key alone, to be read or deleted; only the first two members count in a
+// deletion. It is etcd's RangeRequest and DeleteRangeRequest.
+type Range struct {
 	Key            []byte `json:"key"`
 	RangeEnd       []byte `json:"range_end,omitempty"`
 	Limit          int64  `json:"limit,omitempty,string"`
@@ -59,10 +55,12 @@ type RangeRequest struct {
 	MinModRevision int64  `json:"min_mod_revision,omitempty,string"` // older keys count, but are not in the answer
 }
 
-// RangeResponse has the keys that were found; Count is of all that are in the range.
-type RangeResponse struct {
-	KVs   []KeyValue `json:"kvs,omitempty"`
-	Count int64      `json:"count,omitempty,string"`
+// Found has the keys that were read, and counts those in the range or those that were deleted. It is etcd's
+// RangeResponse and DeleteRangeResponse.
+type Found struct {
+	KVs     []KeyValue `json:"kvs,omitempty"`
+	Count   int64      `json:"count,omitempty,string"`
+	Deleted int64      `json:"deleted,omitempty,string"`
 }
 
 // PutRequest sets a key.
@@ -70,17 +68,6 @@ type PutRequest struct {
 	Key   []byte `json:"key"`
 	Value []byte `json:"value,omitempty"`
 	Lease int64  `json:"lease,omitempty,string"`
-}
-
-// DeleteRangeRequest deletes the keys in [Key, RangeEnd), or Key alone.
-type DeleteRangeRequest struct {
-	Key      []byte `json:"key"`
-	RangeEnd []byte `json:"range_end,omitempty"`
-}
-
-// DeleteRangeResponse counts the keys that were deleted.
-type DeleteRangeResponse struct {
-	Deleted int64 `json:"deleted,omitempty,string"`
 }
 
 // Compare is one condition of a transaction on Key's revision named by Target: MOD or CREATE.
@@ -94,16 +81,16 @@ type Compare struct {
 
 // RequestOp is one operation of a transaction; one member is set.
 type RequestOp struct {
-	Range  *RangeRequest       `json:"request_range,omitempty"`
-	Put    *PutRequest         `json:"request_put,omitempty"`
-	Delete *DeleteRangeRequest `json:"request_delete_range,omitempty"`
+	Range  *Range      `json:"request_range,omitempty"`
+	Put    *PutRequest `json:"request_put,omitempty"`
+	Delete *Range      `json:"request_delete_range,omitempty"`
 }
 
 // ResponseOp is what came of the operation in the same place.
 type ResponseOp struct {
-	Range  *RangeResponse       `json:"response_range,omitempty"`
-	Put    *struct{}            `json:"response_put,omitempty"`
-	Delete *DeleteRangeResponse `json:"response_delete_range,omitempty"`
+	Range  *Found    `json:"response_range,omitempty"`
+	Put    *struct{} `json:"response_put,omitempty"`
+	Delete *Found    `json:"response_delete_range,omitempty"`
 }
 
 // TxnRequest does Success if all of Compare hold, else Failure, as one step.
@@ -113,9 +100,11 @@ type TxnRequest struct {
 	Failure []RequestOp `json:"failure,omitempty"`
 }
 
-// TxnResponse has the answers of the operations that were done.
+// TxnResponse has the answers of the operations that were done, and the revision of the state in which they were done.
 type TxnResponse struct {
-	Header    Header       `json:"header"`
+	Header struct {
+		Revision int64 `json:"revision,omitempty,string"`
+	} `json:"header"`
 	Succeeded bool         `json:"succeeded,omitempty"`
 	Responses []ResponseOp `json:"responses,omitempty"`
 }
@@ -125,11 +114,6 @@ type TxnResponse struct {
 type Lease struct {
 	ID  int64 `json:"ID,omitempty,string"`
 	TTL int64 `json:"TTL,omitempty,string"`
-}
-
-// KeptAlive is one message of the stream that keeping a lease alive answers with.
-type KeptAlive struct {
-	Result Lease `json:"result"`
 }
 
 // Authenticate asks for a token, and Token is it.
