@@ -17,10 +17,11 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
-	in, err := reply.ReadForm(w, r, false)
+	in, err := request.ReadForm(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 	now := h.now()
 	u.ID, u.Created = h.newID(), now.UnixMilli()
 	access, refresh := h.lifetimes()
-	s := account.NewSession(h.newID(), u, now, access, refresh)
+	s := u.NewSession(h.newID(), now, access, refresh)
 	if err := h.store.Register(r.Context(), u, s); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readRegistration checks what a new user says of itself.
-func readRegistration(in *reply.Form) (*account.User, string, error) {
+func readRegistration(in *request.Form) (*account.User, string, error) {
 	u := &account.User{Username: in.Text("username"), Email: in.Text("email"), Name: in.Text("name"), Role: "user"}
 	nameField := "username"
 	if u.Username == "" && u.Email != "" {
@@ -72,7 +73,7 @@ func readRegistration(in *reply.Form) (*account.User, string, error) {
 }
 
 func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
-	in, err := reply.ReadForm(w, r, false)
+	in, err := request.ReadForm(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	now := h.now()
-	s := account.NewSession(h.newID(), u, now, access, refresh)
+	s := u.NewSession(h.newID(), now, access, refresh)
 	if err := h.store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (h *Hub) refresh(w http.ResponseWriter, r *http.Request) error {
 // refreshTokenOf returns the token of the body or, where there is none, of the Authorization header: clients that
 // add their access token to every request still mean the one in the body.
 func refreshTokenOf(w http.ResponseWriter, r *http.Request) (string, error) {
-	in, err := reply.ReadForm(w, r, true)
+	in, err := request.ReadForm(w, r, true)
 	if err != nil {
 		return "", err
 	}
@@ -193,11 +194,11 @@ func refreshTokenOf(w http.ResponseWriter, r *http.Request) (string, error) {
 			return token, nil
 		}
 	}
-	return reply.Bearer(r)
+	return request.Bearer(r)
 }
 
 func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
-	token, err := reply.Bearer(r)
+	token, err := request.Bearer(r)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 
 // readScope reads the query of a logout: all or others, once, or nothing.
 func readScope(r *http.Request) (all, others bool, err error) {
-	query, err := reply.ParseQuery(r)
+	query, err := request.Query(r)
 	if err != nil {
 		return false, false, err
 	}
@@ -250,7 +251,7 @@ func readScope(r *http.Request) (all, others bool, err error) {
 
 // authenticate returns the session and user of the request's access token.
 func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, error) {
-	token, err := reply.Bearer(r)
+	token, err := request.Bearer(r)
 	if err != nil {
 		return account.Session{}, nil, err
 	}
@@ -357,7 +358,7 @@ func (h *Hub) serveIntrospection(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Hub) introspect(w http.ResponseWriter, r *http.Request) error {
-	token, err := reply.Bearer(r)
+	token, err := request.Bearer(r)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"authhub/internal/listen"
 	"authhub/internal/phase2"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 	"authhub/internal/results"
 	"authhub/internal/runs"
 )
@@ -105,7 +106,7 @@ func runError(err error) *reply.Error {
 }
 
 func (h *Hub) startRun(w http.ResponseWriter, r *http.Request) error {
-	query, err := reply.ParseQuery(r)
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func prefersAsync(h http.Header) bool {
 // readParameters reads and checks the parameters of a run.
 func readParameters(query url.Values) (phase2.Parameters, error) {
 	p := phase2.Default()
-	f := new(reply.Form)
+	f := new(request.Form)
 	limit := func(name string, value *int) {
 		if given := query.Get(name); query.Has(name) {
 			ph, ok := phase2.ParsePH([]byte(given))
@@ -274,7 +275,7 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (runs.Input, err
 		csv = false
 	}
 	if csv {
-		if err := reply.CheckCoding(r); err != nil {
+		if err := request.CheckCoding(r); err != nil {
 			return runs.Input{}, err
 		}
 		return h.readUpload(w, r)
@@ -285,7 +286,7 @@ func (h *Hub) readInput(w http.ResponseWriter, r *http.Request) (runs.Input, err
 		return runs.Input{}, reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Send readings as text/csv in UTF-8, or no body at all for the hub's own readings.")
 	case err != nil && err != io.EOF:
-		return runs.Input{}, reply.BodyError(err)
+		return runs.Input{}, request.BodyError(err)
 	}
 	return h.ownReadings(), nil
 }
@@ -333,7 +334,7 @@ func versionOf(path string) string {
 // equals the input of another run.
 func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, error) {
 	if r.ContentLength > maxUpload {
-		return runs.Input{}, reply.BodyError(&http.MaxBytesError{Limit: maxUpload})
+		return runs.Input{}, request.BodyError(&http.MaxBytesError{Limit: maxUpload})
 	}
 	body := &patientReader{
 		body:    http.MaxBytesReader(w, r.Body, maxUpload),
@@ -343,7 +344,7 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, er
 	}
 	kept, err := h.output.Keep(body, h.newID())
 	if body.err != nil {
-		return runs.Input{}, reply.BodyError(body.err)
+		return runs.Input{}, request.BodyError(body.err)
 	}
 	if err != nil {
 		return runs.Input{}, err

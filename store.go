@@ -28,6 +28,7 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 	"authhub/internal/results"
 	"authhub/internal/runs"
 )
@@ -326,7 +327,7 @@ func (h *Hub) answerError(w http.ResponseWriter, r *http.Request, err error) {
 
 // noteUser tells the log whose access token a refused request carries.
 func (h *Hub) noteUser(w http.ResponseWriter, r *http.Request) {
-	token, err := reply.Bearer(r)
+	token, err := request.Bearer(r)
 	if err != nil {
 		return
 	}

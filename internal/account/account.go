@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"authhub/internal/disk"
 )
 
 // Store keeps users and sessions. Many hubs may share the state behind it. A nil error means that the change is
@@ -72,8 +70,6 @@ var (
 	ErrUnknown = errors.New("the store did not answer, and the change may have been made")
 	// ErrFailed is the embedded store's alone: it takes no changes until a restart.
 	ErrFailed = errors.New("the store has failed")
-	// ErrDiskFull is the embedded store's alone: the disk is full.
-	ErrDiskFull = disk.ErrFull
 	// ErrReplaced is the cause with which the lab cancels requests to a state that it replaces: they change nothing.
 	ErrReplaced = errors.New("state replaced")
 )

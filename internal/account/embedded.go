@@ -246,7 +246,7 @@ func (s *Embedded) find(ref SessionRef) *Session {
 
 // commit runs one verb: decide checks the rules under the mutex and says what is to happen. The answer waits for the
 // last event, whether it is this verb's or another's: the decision may rest on it. Errors: those of decide,
-// ErrFailed, ErrDiskFull, ErrReplaced, and ctx.Err() if ctx ends while the event is being written.
+// ErrFailed, disk.ErrFull, ErrReplaced, and ctx.Err() if ctx ends while the event is being written.
 func (s *Embedded) commit(ctx context.Context, decide func() (event, error)) error {
 	if err := s.failed(); err != nil {
 		return err
@@ -294,11 +294,9 @@ func (s *Embedded) appendLocked(e *event) error {
 
 // storeError turns an error of the journal into one of the store.
 func storeError(err error) error {
-	switch {
-	case disk.IsFull(err):
-		return fmt.Errorf("%w: %w", ErrDiskFull, err)
-	case errors.Is(err, journal.ErrFailed):
+	full := disk.Full(err)
+	if full == err && errors.Is(err, journal.ErrFailed) {
 		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	return err
+	return full
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Expire makes the access or the refresh tokens that a session has issued so far expire, and returns the session.
-// Errors: ErrRevoked, ErrFailed, ErrDiskFull.
+// Errors: ErrRevoked, ErrFailed, disk.ErrFull.
 func (s *Embedded) Expire(ctx context.Context, id string, k jwt.Kind) (Session, error) {
 	var expired Session
 	err := s.commit(ctx, func() (event, error) {
@@ -35,7 +35,7 @@ func (s *Embedded) Expire(ctx context.Context, id string, k jwt.Kind) (Session, 
 }
 
 // ReplaceAll puts these users and sessions in the place of all there are but the seeds. The caller has checked them.
-// If the process dies meanwhile, a part of them may be there. Errors: ErrFailed, ErrDiskFull.
+// If the process dies meanwhile, a part of them may be there. Errors: ErrFailed, disk.ErrFull.
 func (s *Embedded) ReplaceAll(ctx context.Context, users []UserRecord, sessions []Session) error {
 	if err := s.failed(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *Embedded) Users() []*User {
 
 // PutUser puts the user that change returns in the place of the one whose name or e-mail address login is; nil stands
 // for none, and then it adds the user. If the password has changed, all sessions of the user end. Errors: those of
-// change, ErrUsernameTaken, ErrEmailTaken, ErrUserLimit, ErrFailed, ErrDiskFull; after any of them nothing has
+// change, ErrUsernameTaken, ErrEmailTaken, ErrUserLimit, ErrFailed, disk.ErrFull; after any of them nothing has
 // changed.
 func (s *Embedded) PutUser(ctx context.Context, login string, change func(old *User) (*User, error)) error {
 	return s.commit(ctx, func() (event, error) {
@@ -165,7 +165,7 @@ func (s *Embedded) PutUser(ctx context.Context, login string, change func(old *U
 }
 
 // DeleteUser deletes the user whose name or e-mail address login is, and ends its sessions. Errors: ErrNoUser,
-// ErrFailed, ErrDiskFull.
+// ErrFailed, disk.ErrFull.
 func (s *Embedded) DeleteUser(ctx context.Context, login string) error {
 	return s.commit(ctx, func() (event, error) {
 		if u := s.named(login); u != nil {

@@ -56,7 +56,7 @@ func TestChangesOfSeedsOutliveARestartAndEndWithAReset(t *testing.T) {
 		t.Errorf("the name of a deleted seed is %+v's", u)
 	}
 	for _, state := range [][]UserRecord{afterwards, users, {}} {
-		Check(s.Seeds(), state, nil, func(place, detail string) { t.Errorf("%s: %s", place, detail) })
+		s.Check(state, nil, func(place, detail string) { t.Errorf("%s: %s", place, detail) })
 		must(t, s.ReplaceAll(ctx, state, nil))
 		if got, _ := s.Contents(); !reflect.DeepEqual(got, state) {
 			t.Errorf("put back %+v, want %+v", got, state)

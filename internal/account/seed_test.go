@@ -44,7 +44,9 @@ func TestCostlyHashes(t *testing.T) {
 		t.Errorf("a seed: %v", err)
 	}
 	faults := map[string]string{}
-	Check(nil, []UserRecord{{ID: "kim", Username: "kim", Role: "user", Hash: hash}}, nil, func(place, detail string) { faults[place] = detail })
+	store, err := NewMemory(nil)
+	must(t, err)
+	store.Check([]UserRecord{{ID: "kim", Username: "kim", Role: "user", Hash: hash}}, nil, func(place, detail string) { faults[place] = detail })
 	if !strings.Contains(faults["users.0"], "rounds") {
 		t.Errorf("a snapshot: %v", faults)
 	}

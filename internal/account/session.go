@@ -27,8 +27,8 @@ type Session struct {
 	RefreshFrom int `json:"refresh_from,omitempty"`
 }
 
-// NewSession returns a session of u that begins at now.
-func NewSession(id string, u *User, now time.Time, access, refresh time.Duration) Session {
+// NewSession returns a session of the user that begins at now.
+func (u *User) NewSession(id string, now time.Time, access, refresh time.Duration) Session {
 	ms := now.UnixMilli()
 	return Session{ID: id, User: u.ID, Created: ms, AccessTTL: access.Milliseconds(), RefreshTTL: refresh.Milliseconds(), Issued: ms}
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"authhub/internal/reply"
+	"authhub/internal/request"
 	"authhub/internal/route"
 )
 
@@ -176,7 +177,7 @@ func (c *Call) understand(q *question, at []*operation, params []map[string]stri
 		return methodNotAllowed(at)
 	}
 	var err error
-	if q.query, err = reply.ParseQuery(q.r); err != nil {
+	if q.query, err = request.Query(q.r); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(at, (*operation).readsBody) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 // sources are the places where one value may stand, in the order in which they are looked at.
@@ -238,10 +238,10 @@ func seconds(value any, unit float64) any {
 func (q *question) readBody(w http.ResponseWriter) error {
 	var err error
 	if q.r.Body != nil {
-		q.raw, err = io.ReadAll(http.MaxBytesReader(w, q.r.Body, reply.MaxBody))
+		q.raw, err = io.ReadAll(http.MaxBytesReader(w, q.r.Body, request.MaxBody))
 	}
 	if err != nil {
-		return reply.BodyError(err)
+		return request.BodyError(err)
 	}
 	return nil
 }
@@ -261,7 +261,7 @@ func (q *question) parseBody() error {
 		copied.Header = copied.Header.Clone()
 		copied.Header.Set("Content-Type", "application/json")
 	}
-	form, err := reply.ReadForm(nil, &copied, true)
+	form, err := request.ReadForm(nil, &copied, true)
 	if err == nil {
 		q.body = form.Members
 	}

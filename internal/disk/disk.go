@@ -14,6 +14,13 @@ import (
 	"syscall"
 )
 
+var (
+	// ErrFull says that the disk is full, or that this user's quota is.
+	ErrFull = errors.New("the disk is full")
+	// ErrGone says that something else has the name of a file that is in use, or nothing has.
+	ErrGone = errors.New("the file was removed or replaced while it was in use")
+)
+
 // Disk is what durable writing asks of the operating system. OS asks the operating system itself.
 type Disk interface {
 	// Open opens a file for reading and writing. It returns fs.ErrNotExist if the file is absent, and an error if
@@ -118,8 +125,15 @@ func (noFolder) Close() error { return nil }
 // RenamesOpen: package os opens files on Windows without FILE_SHARE_DELETE.
 func (OS) RenamesOpen() bool { return runtime.GOOS != "windows" }
 
-// IsFull reports whether err says that the disk is full, or that this user's quota is.
-func IsFull(err error) bool {
+// Full returns err, wrapped as ErrFull if it says that the disk is full.
+func Full(err error) error {
+	if !isFull(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrFull, err)
+}
+
+func isFull(err error) bool {
 	const errorDiskFull = syscall.Errno(112) // ERROR_DISK_FULL in winerror.h
 	if runtime.GOOS == "windows" && errors.Is(err, errorDiskFull) {
 		return true

@@ -13,13 +13,8 @@ import (
 	"strings"
 )
 
-var (
-	// errLocked is the error of lockFolder and openLocked when another process holds the lock.
-	errLocked = errors.New("locked")
-
-	// ErrGone says that something else has the name of a file that is in use, or nothing has.
-	ErrGone = errors.New("the file was removed or replaced while it was in use")
-)
+// errLocked is the error of lockFolder and openLocked when another process holds the lock.
+var errLocked = errors.New("locked")
 
 // Locked is the operating system's disk, with a folder in which no other process works until Unlock or the end of this
 // process. The operating system holds the lock, so a killed process leaves none behind.

@@ -17,6 +17,7 @@ package disk
 
 import (
 	"crypto/rand"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -69,7 +70,7 @@ func BeginReplacement(d Disk, path string, mode fs.FileMode) (*Replacement, erro
 func (r *Replacement) Abandon() {
 	r.Close()
 	r.folder.Close()
-	r.disk.Remove(r.tmp) // if this fails, RemoveLeftovers does it at the next start
+	r.disk.Remove(r.tmp) // if this fails, Settle does it at the next start
 }
 
 // Place gives the synced replacement the name of the file that it replaces. After an error it is unknown which of the
@@ -86,16 +87,26 @@ func (r *Replacement) Place() error {
 // leftoverInfix stands between the name of a file and the random part in the name of its temporary file.
 const leftoverInfix = ".tmp-"
 
-// RemoveLeftovers removes the temporary files that a crash has left beside the file at path. No replacement of that
-// file may be under way.
-func RemoveLeftovers(d Disk, path string) error {
+// Settle removes the temporary files that a crash has left beside the file at path, and makes the names in its folder
+// durable. No replacement of that file may be under way.
+func Settle(d Disk, path string) error {
 	dir := filepath.Dir(path)
+	if err := removeLeftovers(d, dir, filepath.Base(path)); err != nil {
+		return fmt.Errorf("removing temporary files: %w", err)
+	}
+	if err := SyncFolder(d, dir); err != nil {
+		return fmt.Errorf("syncing the folder: %w", err)
+	}
+	return nil
+}
+
+func removeLeftovers(d Disk, dir, base string) error {
 	names, err := d.List(dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, filepath.Base(path)+leftoverInfix) {
+		if !strings.HasPrefix(name, base+leftoverInfix) {
 			continue
 		}
 		if err := d.Remove(filepath.Join(dir, name)); err != nil {

@@ -5,7 +5,6 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,17 +12,6 @@ import (
 	"runtime"
 	"time"
 )
-
-// ErrFull says that the disk is full, or that this user's quota is.
-var ErrFull = errors.New("the disk is full")
-
-// Full returns err, wrapped as ErrFull if it says that the disk is full.
-func Full(err error) error {
-	if !IsFull(err) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrFull, err)
-}
 
 // Tree is a folder and all that is in it. Paths are relative to the folder, with slashes, and no path leads out of it.
 // Errors: fs.ErrNotExist, fs.ErrExist and those of the operating system.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"authhub/internal/disk"
 )
@@ -33,11 +32,8 @@ func (j *Journal) restore() error {
 	if err := j.file.Sync(); err != nil {
 		return fmt.Errorf("syncing the journal: %w", err)
 	}
-	if err := disk.RemoveLeftovers(j.disk, j.path); err != nil {
-		return fmt.Errorf("removing temporary files of the journal: %w", err)
-	}
-	if err := disk.SyncFolder(j.disk, filepath.Dir(j.path)); err != nil {
-		return fmt.Errorf("syncing the folder of the journal: %w", err)
+	if err := disk.Settle(j.disk, j.path); err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
 	}
 	return nil
 }

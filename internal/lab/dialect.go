@@ -11,6 +11,7 @@ import (
 	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 func (b *bench) showDialect(w http.ResponseWriter, _ *http.Request) error {
@@ -24,7 +25,7 @@ func (b *bench) showDialect(w http.ResponseWriter, _ *http.Request) error {
 
 // setDialect takes the name of a built-in dialect, or a description.
 func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
-	body, err := reply.ReadRawJSON(w, r, dialect.MaxDescription)
+	body, err := request.ReadRawJSON(w, r, dialect.MaxDescription)
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
 	}
 	d, err := dialect.Parse(body)
 	if err != nil {
-		in := new(reply.Form)
+		in := new(request.Form)
 		noteFaults(in, "", err)
 		return in.Err()
 	}
@@ -45,7 +46,7 @@ func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readDialect reads the description in a snapshot.
-func readDialect(description []byte, in *reply.Form) *dialect.Dialect {
+func readDialect(description []byte, in *request.Form) *dialect.Dialect {
 	d, err := dialect.Parse(description)
 	if err != nil {
 		noteFaults(in, "dialect.", err)
@@ -54,7 +55,7 @@ func readDialect(description []byte, in *reply.Form) *dialect.Dialect {
 }
 
 // noteFaults adds what is wrong with a description, whose paths begin like that.
-func noteFaults(in *reply.Form, prefix string, err error) {
+func noteFaults(in *request.Form, prefix string, err error) {
 	var faults dialect.Faults
 	errors.As(err, &faults) // Parse has no other errors
 	for _, f := range faults {

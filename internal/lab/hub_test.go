@@ -22,6 +22,7 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/phase2"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 	"authhub/internal/results"
 	"authhub/internal/runs"
 )
@@ -73,7 +74,7 @@ func newTestHub(t testing.TB) *testHub {
 	names := map[string]string{"/api/authentication/login": "login", "/api/authentication/me": "me", "/api/files/phase2": "listing", "/api/run-ph-barrier-phase2": "run"}
 	h.lab = New(t.Context(), Host{
 		Renew: renew, Answer: answerError, RenewDeadline: func(http.ResponseWriter) {}, NewID: rand.Text,
-		RefreshToken: func(_ http.ResponseWriter, r *http.Request) (string, error) { return reply.Bearer(r) },
+		RefreshToken: func(_ http.ResponseWriter, r *http.Request) (string, error) { return request.Bearer(r) },
 		Names:        names, Access: 15 * time.Minute, Refresh: 168 * time.Hour, Secret: secret, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, Parts{Base: "http://hub.test", Store: store, Signer: signer, Folder: folder, Now: h.clock.time})
 	h.front = edge.New(edge.Config{Next: h.lab, Loopback: true, BaseHost: "hub.test"})
@@ -100,14 +101,14 @@ func (h *smallHub) serve(w http.ResponseWriter, r *http.Request) error {
 	case "POST /api/authentication/login":
 		u := h.Store.UserByLogin("demo")
 		access, refresh := h.Lifetimes()
-		s := account.NewSession(rand.Text(), u, h.Now(), access, refresh)
+		s := u.NewSession(rand.Text(), h.Now(), access, refresh)
 		if err := h.Store.StartSession(r.Context(), s); err != nil {
 			return err
 		}
 		a, b := s.Claims(jwt.Access, u), s.Claims(jwt.Refresh, u)
 		return reply.WriteJSON(w, 200, object{"access_token": string(h.Signer.Append(nil, &a)), "refresh_token": string(h.Signer.Append(nil, &b))})
 	case "GET /api/authentication/me":
-		token, err := reply.Bearer(r)
+		token, err := request.Bearer(r)
 		if err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ import (
 	"authhub/internal/lab/strict"
 	"authhub/internal/passwd"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 	"authhub/internal/results"
 	"authhub/internal/route"
 	"authhub/internal/runs"
@@ -226,7 +227,7 @@ func (l *Lab) checkKey(r *http.Request) error {
 	if l.Key == "" {
 		return nil
 	}
-	given, _ := reply.Bearer(r)
+	given, _ := request.Bearer(r)
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(l.Key)) // of one length, so that the comparison tells nothing
 	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		return nil

@@ -19,6 +19,7 @@ import (
 	"authhub/internal/lab/judge"
 	"authhub/internal/lab/record"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 // look returns what the record says of a request before it is served, and the token that it presents ("" for none). call
@@ -62,7 +63,7 @@ func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 	switch {
 	case r.Body == nil:
 	case strings.HasPrefix(r.URL.Path, "/api/authentication/"):
-		body, err := io.ReadAll(io.LimitReader(r.Body, reply.MaxBody+1))
+		body, err := io.ReadAll(io.LimitReader(r.Body, request.MaxBody+1))
 		h.Write(body)
 		rest := io.Reader(r.Body)
 		if err != nil {
@@ -92,7 +93,7 @@ func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation
 		return ""
 	case "refresh":
 		body, ok := r.Body.(*replayed)
-		if !ok || len(body.read) > reply.MaxBody {
+		if !ok || len(body.read) > request.MaxBody {
 			return ""
 		}
 		copied := *r
@@ -100,7 +101,7 @@ func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation
 		token, _ := b.lab.RefreshToken(w, &copied)
 		return token
 	}
-	token, _ := reply.Bearer(r)
+	token, _ := request.Bearer(r)
 	return token
 }
 

@@ -22,6 +22,7 @@ import (
 	"authhub/internal/lab/fault"
 	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
+	"authhub/internal/request"
 	"authhub/internal/results"
 )
 
@@ -123,7 +124,7 @@ func (s *state) publish(f *results.Folder) error {
 }
 
 func (b *bench) putSnapshot(w http.ResponseWriter, r *http.Request) error {
-	body, err := reply.ReadRawJSON(w, r, maxSnapshot)
+	body, err := request.ReadRawJSON(w, r, maxSnapshot)
 	if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		checked.faults = append(checked.faults, fault.Read(f, operationNames))
 		in.Adopt(fmt.Sprintf("faults.%d", i), f)
 	}
-	account.Check(b.lab.seeds, s.Users, s.Sessions, in.Fault)
+	b.hub.Load().Store.Check(s.Users, s.Sessions, in.Fault)
 	if s.Files != nil {
 		checked.modified, checked.files = s.Files.Modified, &[results.Count][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
 		if !canTell(s.Files.Modified) {

@@ -145,7 +145,7 @@ func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
 	hub, served, _, leave := b.arrive(r, &record.Request{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
 	h.post("/lab/reset", nil).want(204)
-	err := hub.Store.StartSession(served.Context(), account.NewSession("late", hub.Store.UserByLogin("demo"), hub.Now(), time.Minute, time.Minute))
+	err := hub.Store.StartSession(served.Context(), hub.Store.UserByLogin("demo").NewSession("late", hub.Now(), time.Minute, time.Minute))
 	leave()
 	if !errors.Is(err, account.ErrReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
 		t.Errorf("%v, %d sessions, %d under way", err, len(h.sessions()), len(b.underWay))

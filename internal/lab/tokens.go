@@ -59,7 +59,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 
 	now := h.Now()
 	access, refresh := h.Lifetimes()
-	s := account.NewSession(b.lab.NewID(), owner, now, access, refresh)
+	s := owner.NewSession(b.lab.NewID(), now, access, refresh)
 	if defect == "none" && overrides == nil {
 		s.ID = orderedPrefix + s.ID
 	} else {

@@ -1,4 +1,4 @@
-// Package reply reads bodies and writes answers and errors (RFC 9457).
+// Package reply writes answers and errors (RFC 9457).
 package reply
 
 import (
@@ -54,12 +54,8 @@ func challenge(code, detail string) string {
 
 // Invalid returns the 422 for well-formed input whose member or parameter of this name is wrong.
 func Invalid(field, detail string) *Error {
-	return invalidFields([]FieldError{{field, detail}})
-}
-
-func invalidFields(faults []FieldError) *Error {
-	e := Fail(http.StatusUnprocessableEntity, "invalid_field", faults[0].Field+": "+faults[0].Detail)
-	e.Fields = faults
+	e := Fail(http.StatusUnprocessableEntity, "invalid_field", field+": "+detail)
+	e.Fields = []FieldError{{field, detail}}
 	return e
 }
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 // Tap passes an answer on, whole or in part, and keeps what the record wants of it.
@@ -53,7 +53,7 @@ func (t *Tap) Write(b []byte) (int, error) {
 	if t.Status == 0 {
 		t.Status = http.StatusOK
 	}
-	if (t.Keep || t.Status >= 400) && len(t.Kept)+len(b) <= reply.MaxBody {
+	if (t.Keep || t.Status >= 400) && len(t.Kept)+len(b) <= request.MaxBody {
 		t.Kept = append(t.Kept, b...)
 	}
 	if t.Hide {

@@ -15,19 +15,19 @@ import (
 	"time"
 
 	"authhub/internal/phase2"
-	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 // question is what a lab request says: members by name, and the faults found on reading them.
-type Form struct{ reply.Form }
+type Form struct{ request.Form }
 
 // New returns a question with these members.
-func New(members map[string]any) *Form { return &Form{reply.Form{Members: members}} }
+func New(members map[string]any) *Form { return &Form{request.Form{Members: members}} }
 
 // Read reads a JSON body that may have these members and no others. What is wrong with it is noted as a fault:
 // after it has read the members the caller asks for Err.
 func Read(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names ...string) (*Form, error) {
-	body, err := reply.ReadJSON(w, r, mayBeEmpty)
+	body, err := request.ReadJSON(w, r, mayBeEmpty)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Read(w http.ResponseWriter, r *http.Request, mayBeEmpty bool, names ...stri
 
 // ReadQuery reads the query like a body. The members named in numbers are numbers, the others text.
 func ReadQuery(r *http.Request, numbers []string, names ...string) (*Form, error) {
-	query, err := reply.ParseQuery(r)
+	query, err := request.Query(r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,5 @@
-// Bodies: JSON and forms, read whole and within limits.
-
-package reply
+// Package request reads what requests bring: bodies of JSON and forms, queries, and bearer tokens. It refuses the rest.
+package request
 
 import (
 	"bytes"
@@ -18,6 +17,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"authhub/internal/reply"
 )
 
 const MaxBody = 64 << 10 // bytes of a JSON or form body
@@ -25,7 +26,7 @@ const MaxBody = 64 << 10 // bytes of a JSON or form body
 // Form is what a body said: members by name, from JSON or from a form, and the faults found on reading them.
 type Form struct {
 	Members map[string]any // a JSON value, or a string from a form
-	Faults  []FieldError
+	Faults  []reply.FieldError
 }
 
 // ReadForm reads the body of r: JSON or application/x-www-form-urlencoded, at most 64 KiB, in UTF-8.
@@ -51,7 +52,7 @@ func ReadForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*Form, e
 		members, err := parseURLEncoded(body)
 		return &Form{Members: members}, err
 	}
-	return nil, Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
+	return nil, reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type",
 		"Send the body as application/json or application/x-www-form-urlencoded, and say so in Content-Type.")
 }
 
@@ -71,7 +72,7 @@ func CheckCoding(r *http.Request) error {
 	if coding == "" || strings.EqualFold(coding, "identity") {
 		return nil
 	}
-	e := Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
+	e := reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as it is, without Content-Encoding.")
 	e.Header = http.Header{"Accept-Encoding": {"identity"}}
 	return e
 }
@@ -94,7 +95,7 @@ func checkJSON(r *http.Request) error {
 		return err
 	}
 	if mediaType, err := mediaTypeOf(r); err != nil || mediaType != "application/json" {
-		return Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
+		return reply.Fail(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body as application/json, and say so in Content-Type.")
 	}
 	return nil
 }
@@ -131,12 +132,12 @@ func BodyError(err error) error {
 	return malformed("The body ended too early.")
 }
 
-func tooLarge(limit int64) *Error {
-	return Fail(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.FormatInt(limit, 10)+" bytes.")
+func tooLarge(limit int64) *reply.Error {
+	return reply.Fail(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.FormatInt(limit, 10)+" bytes.")
 }
 
-func malformed(detail string) *Error {
-	return Fail(http.StatusBadRequest, "malformed_body", detail)
+func malformed(detail string) *reply.Error {
+	return reply.Fail(http.StatusBadRequest, "malformed_body", detail)
 }
 
 // parseObject reads exactly one JSON object (RFC 8259). Numbers stay as they were written.
@@ -193,11 +194,11 @@ func escapedUnit(text []byte) rune {
 	return rune(unit)
 }
 
-// ParseQuery returns the parameters of r's query. One that can't be read whole is refused, not read in part.
-func ParseQuery(r *http.Request) (url.Values, error) {
+// Query returns the parameters of r's query. One that can't be read whole is refused, not read in part.
+func Query(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, Invalid("query", "must be name=value pairs with & between them, percent-encoded")
+		return nil, reply.Invalid("query", "must be name=value pairs with & between them, percent-encoded")
 	}
 	return query, nil
 }
@@ -276,10 +277,10 @@ func parseURLEncoded(body []byte) (map[string]any, error) {
 
 // Fault records what is wrong with a field; the first finding counts.
 func (f *Form) Fault(field, detail string) {
-	if slices.ContainsFunc(f.Faults, func(e FieldError) bool { return e.Field == field }) {
+	if slices.ContainsFunc(f.Faults, func(e reply.FieldError) bool { return e.Field == field }) {
 		return
 	}
-	f.Faults = append(f.Faults, FieldError{field, detail})
+	f.Faults = append(f.Faults, reply.FieldError{Field: field, Detail: detail})
 }
 
 // Text returns a member that must be a string; absent and null are "".
@@ -319,12 +320,14 @@ func (f *Form) Err() error {
 	if len(f.Faults) == 0 {
 		return nil
 	}
-	return invalidFields(f.Faults)
+	e := reply.Invalid(f.Faults[0].Field, f.Faults[0].Detail)
+	e.Fields = f.Faults
+	return e
 }
 
 var (
-	tokenMissing   = Fail(http.StatusUnauthorized, "token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")
-	tokenAmbiguous = Fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header. Send one.")
+	tokenMissing   = reply.Fail(http.StatusUnauthorized, "token_missing", "This operation needs a token: Authorization: Bearer TOKEN.")
+	tokenAmbiguous = reply.Fail(http.StatusUnauthorized, "token_malformed", "The request has more than one Authorization header. Send one.")
 )
 
 // Bearer returns the token of the Authorization header (RFC 6750 section 2.1; the scheme in any case, RFC 9110
