@@ -252,8 +252,8 @@ func newOperations() *route.Table[*Hub] {
 	// main.go, the health in store.go
 	t.Add("GET", "/api", "index", "this index", "none", (*Hub).showIndex)
 	t.Add("GET", "/healthz", "", "ready and able to store", "none", (*Hub).showHealth)
-	t.Add("GET", "/openapi.json", "", "the description of all operations for programs (OpenAPI 3.1)", "none", (*Hub).showDescription)
-	t.Add("GET", "/{$}", "", "the page for people", "none", (*Hub).showPage)
+	t.Add("GET", "/openapi.json", "", "the description of all operations for programs (OpenAPI 3.1)", "none", forLab(web.ServeDescription))
+	t.Add("GET", "/{$}", "", "the page for people", "none", forLab(web.ServePage))
 	t.Add("GET", "/web/{file}", "", "", "none", (*Hub).showAsset)
 	return t
 }
@@ -291,39 +291,29 @@ func (h *Hub) renewWriteDeadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.settings.timeouts.Write)) // not every writer has deadlines
 }
 
-// indexLine is one line of the index.
-type indexLine struct {
-	Method  string `json:"method"`
-	Href    string `json:"href"`
-	Purpose string `json:"purpose"`
-	Token   string `json:"token"`
-}
-
+// showIndex lists the operations of the hub, of its dialect and of the lab.
 func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
-	var lines []indexLine
+	index := route.Index{BaseURL: h.base, Name: "authhub", Version: flags.Version()}
 	for _, o := range h.operations.Operations {
-		if o.Purpose != "" {
-			lines = append(lines, indexLine{o.Method, strings.TrimSuffix(o.Path, "{$}"), o.Purpose, h.settings.tokenFor(o.Token)})
-		}
+		o.Token = h.settings.tokenFor(o.Token)
+		index.Add(o)
 	}
 	if d := h.dialect(); d != nil {
 		for _, o := range d.Operations() {
-			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose + " (" + d.Name() + ")", o.Token})
+			index.Add(route.Operation{Method: o.Method, Path: o.Path, Purpose: o.Purpose + " (" + d.Name() + ")", Token: o.Token})
 		}
 	}
 	if h.labOperations != nil {
 		for _, o := range h.labOperations(h.namespace) {
-			lines = append(lines, indexLine{o.Method, o.Path, o.Purpose, o.Token})
+			index.Add(o)
 		}
 	}
-	for i := range lines {
-		lines[i].Href = h.base + lines[i].Href
-	}
-	return reply.WriteJSON(w, http.StatusOK, map[string]any{"name": "authhub", "version": flags.Version(), "base_url": h.base, "operations": lines})
+	return reply.WriteJSON(w, http.StatusOK, index)
 }
 
-func (h *Hub) showPage(w http.ResponseWriter, r *http.Request) error {
-	return web.ServePage(w, r, h.settings.Lab)
+// forLab serves what differs where the hub has a lab.
+func forLab(serve func(w http.ResponseWriter, r *http.Request, lab bool) error) hubHandler {
+	return func(h *Hub, w http.ResponseWriter, r *http.Request) error { return serve(w, r, h.settings.Lab) }
 }
 
 // showAsset serves a part of the page.
@@ -342,10 +332,6 @@ func (h *Hub) showSpoken(w http.ResponseWriter) error {
 		spoken = map[string]any{"name": d.Name(), "operations": d.Operations()}
 	}
 	return reply.WriteJSON(w, http.StatusOK, spoken)
-}
-
-func (h *Hub) showDescription(w http.ResponseWriter, r *http.Request) error {
-	return web.ServeDescription(w, r, h.settings.Lab)
 }
 
 // openLab returns the lab of the hub h.

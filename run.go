@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"authhub/internal/engine"
-	"authhub/internal/listen"
 	"authhub/internal/phase2"
 	"authhub/internal/reply"
 	"authhub/internal/request"
@@ -336,15 +335,10 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, er
 	if r.ContentLength > maxUpload {
 		return runs.Input{}, request.BodyError(&http.MaxBytesError{Limit: maxUpload})
 	}
-	body := &patientReader{
-		body:    http.MaxBytesReader(w, r.Body, maxUpload),
-		control: http.NewResponseController(w),
-		waits:   h.settings.timeouts,
-		latest:  time.Now().Add(h.settings.timeouts.Upload),
-	}
+	body := h.settings.timeouts.Body(w, http.MaxBytesReader(w, r.Body, maxUpload))
 	kept, err := h.output.Keep(body, h.newID())
-	if body.err != nil {
-		return runs.Input{}, request.BodyError(body.err)
+	if body.Err != nil {
+		return runs.Input{}, request.BodyError(body.Err)
 	}
 	if err != nil {
 		return runs.Input{}, err
@@ -358,30 +352,6 @@ func (h *Hub) readUpload(w http.ResponseWriter, r *http.Request) (runs.Input, er
 		},
 		Drop: kept.Drop,
 	}, nil
-}
-
-// patientReader gives every part of a long body the time that a short one has as a whole, up to latest, and
-// remembers the body's own error apart from those of the disk.
-type patientReader struct {
-	body    io.Reader
-	control *http.ResponseController
-	waits   listen.Timeouts
-	latest  time.Time
-	err     error
-}
-
-func (p *patientReader) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(p.waits.Read)
-	if deadline.After(p.latest) {
-		deadline = p.latest
-	}
-	p.control.SetReadDeadline(deadline) // not every connection has deadlines; then there is none to move
-	p.control.SetWriteDeadline(deadline.Add(p.waits.Write))
-	n, err := p.body.Read(b)
-	if err != nil && err != io.EOF {
-		p.err = err
-	}
-	return n, err
 }
 
 // runOnce is a run before anybody can ask for one.

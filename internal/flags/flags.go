@@ -20,7 +20,7 @@ import (
 
 const (
 	MinSecret   = 32                        // bytes of a secret
-	MaxLifetime = 10 * 365 * 24 * time.Hour // of a token
+	maxLifetime = 10 * 365 * 24 * time.Hour // of a token
 )
 
 // ErrMisuse marks an error that the caller made, not the hub: exit status 2.
@@ -204,7 +204,7 @@ func lifetime(to *time.Duration) func(string) error {
 		if _, number := strconv.ParseFloat(text, 64); err != nil && number == nil {
 			return fmt.Errorf("has no unit; say %ss for seconds or %[1]sm for minutes", text)
 		}
-		if err != nil || d < time.Millisecond || d > MaxLifetime {
+		if err != nil || d < time.Millisecond || d > maxLifetime {
 			return errors.New("must be a duration from 1ms to ten years, such as 15m or 168h")
 		}
 		*to = d

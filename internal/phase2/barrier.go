@@ -25,9 +25,9 @@ const (
 	hysteresis = 100    // thousandths: how far back inside ends an excursion
 )
 
-// MaxAlerts is how many alerts a run takes. It bounds the memory of a run and the size of alertesph.json (about 300
+// maxAlerts is how many alerts a run takes. It bounds the memory of a run and the size of alertesph.json (about 300
 // bytes an alert, so 150 MB): every reading can open one alert and close another.
-const MaxAlerts = 500_000
+const maxAlerts = 500_000
 
 // computation is a run of phase 2 under way: the results, and what is needed only until they are complete.
 type computation struct {
@@ -62,9 +62,9 @@ func (c *computation) compute(ctx context.Context, r io.Reader, progress func(by
 		return c.Results, fmt.Errorf("%w: none of the %d readings can be accepted; %s", ErrUnusable, c.Screening.Rows, c.firstRejected)
 	}
 	c.finish()
-	if c.raised.len() > MaxAlerts {
+	if c.raised.len() > maxAlerts {
 		return c.Results, fmt.Errorf("%w: there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
-			ErrUnusable, MaxAlerts)
+			ErrUnusable, maxAlerts)
 	}
 	return c.Results, nil
 }

@@ -101,9 +101,9 @@ func (c *computation) screenRow(b *block, r *row, line int) error {
 	}
 	s.Accepted++
 	c.add(st, r.at, int(r.ph))
-	if c.raised.len() > MaxAlerts {
+	if c.raised.len() > maxAlerts {
 		return fmt.Errorf("%w: up to line %d there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
-			ErrUnusable, line, MaxAlerts)
+			ErrUnusable, line, maxAlerts)
 	}
 	return nil
 }

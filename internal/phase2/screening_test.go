@@ -197,10 +197,10 @@ func TestTooManyAlerts(t *testing.T) {
 		in.Write(at.AppendFormat(in.AvailableBuffer(), "2006-01-02T15:04:05Z,a,7\n"))
 		at = at.Add(2 * time.Second)
 	}
-	for range MaxAlerts + 1 {
+	for range maxAlerts + 1 {
 		row()
 	}
-	if res, err := Compute(t.Context(), bytes.NewReader(in.Bytes()), p, nil); err != nil || len(res.alerts) != MaxAlerts {
+	if res, err := Compute(t.Context(), bytes.NewReader(in.Bytes()), p, nil); err != nil || len(res.alerts) != maxAlerts {
 		t.Fatal(err)
 	}
 

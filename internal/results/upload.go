@@ -14,10 +14,10 @@ import (
 	"authhub/internal/disk"
 )
 
-// MaxUploads is how many uploads the folder holds at once, so that they can't fill the disk.
-const MaxUploads = 32
+// maxUploads is how many uploads the folder holds at once, so that they can't fill the disk.
+const maxUploads = 32
 
-// ErrUploads says that the folder holds MaxUploads.
+// ErrUploads says that the folder holds maxUploads.
 var ErrUploads = errors.New("too many uploads")
 
 const uploadName = ".upload-"
@@ -38,7 +38,7 @@ type Upload struct {
 // own, as they are.
 func (f *Folder) Keep(body io.Reader, id string) (*Upload, error) {
 	u := &Upload{folder: f, name: uploadName + id}
-	if f.uploads.Add(1) > MaxUploads {
+	if f.uploads.Add(1) > maxUploads {
 		f.uploads.Add(-1)
 		return nil, ErrUploads
 	}

@@ -15,8 +15,8 @@ import (
 	"authhub/internal/results"
 )
 
-// MaxWaiting is how many runs can wait in line.
-const MaxWaiting = 8
+// maxWaiting is how many runs can wait in line.
+const maxWaiting = 8
 
 // ErrBusy says that the line is full, or that the queue is closed.
 var ErrBusy = errors.New("too many runs are waiting")
@@ -104,7 +104,7 @@ func (q *Queue) Start(id string, p phase2.Parameters, in Input) (*Run, error) {
 			return r, nil
 		}
 	}
-	if len(q.waiting) >= MaxWaiting {
+	if len(q.waiting) >= maxWaiting {
 		in.drop()
 		return nil, ErrBusy
 	}

@@ -1,0 +1,28 @@
+// index.go owns the list of operations that GET /api answers with.
+
+package route
+
+import "strings"
+
+// Index lists operations with their whole addresses.
+type Index struct {
+	BaseURL    string      `json:"base_url"` // without a slash at the end
+	Name       string      `json:"name"`
+	Operations []IndexLine `json:"operations"`
+	Version    string      `json:"version"`
+}
+
+// IndexLine is one operation of an index.
+type IndexLine struct {
+	Method  string `json:"method"`
+	Href    string `json:"href"`
+	Purpose string `json:"purpose"`
+	Token   string `json:"token"`
+}
+
+// Add adds an operation, unless it has no purpose.
+func (x *Index) Add(o Operation) {
+	if o.Purpose != "" {
+		x.Operations = append(x.Operations, IndexLine{o.Method, x.BaseURL + strings.TrimSuffix(o.Path, "{$}"), o.Purpose, o.Token})
+	}
+}
