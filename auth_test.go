@@ -2,6 +2,7 @@ package main
 
 import (
 	"authhub/internal/passwd"
+	"authhub/internal/testkit"
 	"bytes"
 	"cmp"
 	"context"
@@ -38,7 +39,7 @@ func TestALifeOfASession(t *testing.T) {
 	h.post(loginPath, object{"username": "kim", "password": "wrong horse"}).want(401, "invalid_credentials")
 	h.me(first.access).want(200)
 
-	h.clock.advance(15 * time.Minute)
+	h.clock.Advance(15 * time.Minute)
 	h.me(first.access).want(401, "token_expired")
 	second := h.refreshWith(first.refresh).want(200).pair()
 	h.me(second.access).want(200)
@@ -409,7 +410,7 @@ func TestQuickWhileLoginsWait(t *testing.T) {
 			h.handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 		})
 	}
-	eventually(t, "logins wait", func() bool { return h.hasher.Waiting() > 400 })
+	testkit.Eventually(t, "logins wait", func() bool { return h.hasher.Waiting() > 400 })
 	var took []time.Duration
 	for range 1_000 {
 		start := time.Now()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"authhub/internal/results"
+	"authhub/internal/testkit"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -43,7 +44,7 @@ func (h *testHub) entries() []map[string]any {
 func TestListingAfterARun(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
-	h.clock.advance(1234 * time.Millisecond)
+	h.clock.Advance(1234 * time.Millisecond)
 	h.runOn(fourReadings).want(200)
 
 	for _, e := range h.entries() {
@@ -58,7 +59,7 @@ func TestListingAfterARun(t *testing.T) {
 // TestNothingIsWrittenAfterTheEnd: a request that outlives its hub makes no folder that nobody will remove.
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	h, stop := openTestHub(t, newTestClock(), "-ephemeral")
+	h, stop := openTestHub(t, testkit.NewClock(), "-ephemeral")
 	h.runOn(fourReadings).want(200)
 	made := h.output.Path()
 	stop()

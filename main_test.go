@@ -11,49 +11,26 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"authhub/internal/account"
 	"authhub/internal/edge"
 	"authhub/internal/flags"
 	"authhub/internal/passwd"
+	"authhub/internal/testkit"
 )
 
 // object is a JSON object, as tests write it.
 type object = map[string]any
 
-// testClock is a clock that stands until a test moves it.
-type testClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newTestClock() *testClock {
-	return &testClock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-}
-
-func (c *testClock) time() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *testClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // testHub is a hub behind its edge, called without a socket.
 type testHub struct {
 	*Hub
 	t       testing.TB
-	clock   *testClock
+	clock   *testkit.Clock
 	handler http.Handler
 	remote  string // address that requests come from
 }
@@ -64,25 +41,25 @@ func newTestHub(t testing.TB, flags ...string) *testHub {
 	if len(flags) == 0 {
 		flags = []string{"-ephemeral"}
 	}
-	h, stop := openTestHub(t, newTestClock(), flags...)
+	h, stop := openTestHub(t, testkit.NewClock(), flags...)
 	t.Cleanup(stop)
 	return h
 }
 
 // openTestHub is newTestHub for tests that stop the hub themselves, or start it again on the same folder.
-func openTestHub(t testing.TB, clock *testClock, flags ...string) (*testHub, func()) {
+func openTestHub(t testing.TB, clock *testkit.Clock, flags ...string) (*testHub, func()) {
 	t.Helper()
 	return openLoggingHub(t, testLog(t), clock, flags...)
 }
 
 // openLoggingHub is openTestHub for tests in which the hub has reason to log errors.
-func openLoggingHub(t testing.TB, log *slog.Logger, clock *testClock, flags ...string) (*testHub, func()) {
+func openLoggingHub(t testing.TB, log *slog.Logger, clock *testkit.Clock, flags ...string) (*testHub, func()) {
 	t.Helper()
 	o, err := newProgram(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.now, o.rand = clock.time, testRand()
+	o.now, o.rand = clock.Now, testRand()
 	o.rounds = passwd.EphemeralRounds // the race detector makes the full number take seconds
 	if o.BaseURL == "" {
 		o.BaseURL = "http://hub.test"
@@ -192,32 +169,14 @@ func (h *testHub) post(target string, body any, options ...string) *answer {
 // want fails the test unless the answer has this status and, where one is given, this problem code.
 func (a *answer) want(status int, code ...string) *answer {
 	a.t.Helper()
-	if a.status != status {
-		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
-	}
-	if len(code) == 0 {
-		return a
-	}
-	if got := a.str("code"); got != code[0] {
-		a.t.Fatalf("code %q, want %q: %s", got, code[0], a.body)
-	}
-	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
-		a.t.Errorf("Content-Type %q of a problem", got)
-	}
-	if status == http.StatusUnauthorized && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
-		a.t.Errorf("WWW-Authenticate %q", a.header.Get("WWW-Authenticate"))
-	}
+	testkit.Want(a.t, a.status, a.header, a.body, status, code...)
 	return a
 }
 
 // json returns the body decoded.
-func (a *answer) json() map[string]any {
+func (a *answer) json() object {
 	a.t.Helper()
-	var v map[string]any
-	if err := json.Unmarshal(a.body, &v); err != nil {
-		a.t.Fatalf("%v: %s", err, a.body)
-	}
-	return v
+	return testkit.JSON(a.t, a.body)
 }
 
 func (a *answer) str(member string) string {
@@ -248,36 +207,8 @@ func (h *testHub) refreshWith(token string) *answer {
 
 func bearerOf(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// eventually waits until cond holds, for half a minute at most.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	late := time.After(30 * time.Second)
-	often := time.NewTicker(time.Millisecond)
-	defer often.Stop()
-	for !cond() {
-		select {
-		case <-often.C:
-		case <-late:
-			t.Fatalf("still not so that %s", what)
-		}
-	}
-}
-
 // quietLog is for tests in which the hub has reason to log errors.
 func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// mustList returns the names in a folder.
-func mustList(t testing.TB, path string) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
 
 // FuzzHeaders: tokens, origins, hosts, preferences and paths.
 func FuzzHeaders(f *testing.F) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"authhub/internal/passwd"
 	"authhub/internal/phase2"
 	"authhub/internal/results"
+	"authhub/internal/testkit"
 )
 
 // TestARun is the story of one run; internal/e2e tells of its parameters, its bodies and the line for it.
@@ -58,7 +58,7 @@ func TestSteadyClients(t *testing.T) {
 	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
 
-	reader := s.dial(t)
+	reader := testkit.Dial(t, s.addr)
 	reader.SetReadBuffer(64 << 10)
 	fmt.Fprintf(reader, "GET /api/files/phase2/barrier HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", s.addr)
 	start, n, part := time.Now(), 0, make([]byte, 512<<10)
@@ -73,15 +73,15 @@ func TestSteadyClients(t *testing.T) {
 		t.Errorf("%d of %d bytes after %v", n, size, took)
 	}
 
-	writer := s.dial(t)
+	writer := testkit.Dial(t, s.addr)
 	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
 	for start = time.Now(); time.Since(start) < 2*patience.Read; <-tick.C {
 	} // not a byte yet: too slow
 	io.WriteString(writer, fourReadings)
-	if got := statuses(writer, 1); !slices.Equal(got, []int{400}) {
+	if got := testkit.Statuses(writer, 1); !slices.Equal(got, []int{400}) {
 		t.Errorf("an upload that pauses for too long: %v", got)
 	}
-	start, writer = time.Now(), s.dial(t)
+	start, writer = time.Now(), testkit.Dial(t, s.addr)
 	fmt.Fprintf(writer, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
 	for b := range strings.SplitSeq(fourReadings, "") {
 		io.WriteString(writer, b)
@@ -89,7 +89,7 @@ func TestSteadyClients(t *testing.T) {
 			<-tick.C
 		}
 	}
-	if got := statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.Read {
+	if got := testkit.Statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.Read {
 		t.Errorf("an upload in drips, %v: %v", time.Since(start), got)
 	}
 }
@@ -98,13 +98,13 @@ func TestSteadyClients(t *testing.T) {
 func TestPatienceOfARun(t *testing.T) {
 	t.Parallel()
 	s := serveHub(t, shortPatience)
-	s.mustBeWell(t)
+	testkit.MustBeWell(t, s.addr)
 	for _, body := range []string{"Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"} {
-		c := s.dial(t)
+		c := testkit.Dial(t, s.addr)
 		s.slow.Store(true)
 		fmt.Fprintf(c, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\n%s", s.addr, body)
 		begun := time.Now()
-		got := statuses(c, 1)
+		got := testkit.Statuses(c, 1)
 		s.slow.Store(false)
 		if took := time.Since(begun); !slices.Equal(got, []int{200}) || took < 3*shortPatience.Write {
 			t.Errorf("%q: %v after %v", body, got, took)
@@ -180,51 +180,6 @@ func serveHub(t *testing.T, patience listen.Timeouts, args ...string) *served {
 
 var shortPatience = listen.Timeouts{Header: 150 * time.Millisecond, Idle: 300 * time.Millisecond, Read: 300 * time.Millisecond, Write: 300 * time.Millisecond, Upload: time.Second}
 
-func (s *served) dial(t testing.TB) *net.TCPConn {
-	t.Helper()
-	c, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c.(*net.TCPConn)
-}
-
-// statuses reads answers until the connection ends or n have come.
-func statuses(c net.Conn, n int) (got []int) {
-	r := bufio.NewReader(c)
-	for len(got) < n {
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			return got
-		}
-		if resp.StatusCode == 100 {
-			got = append(got, 100)
-			continue
-		}
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		got = append(got, resp.StatusCode)
-	}
-	return got
-}
-
-// mustBeWell asks as another client would.
-func (s *served) mustBeWell(t testing.TB) {
-	t.Helper()
-	c := s.dial(t)
-	defer c.Close()
-	start := time.Now()
-	fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", s.addr)
-	if got := statuses(c, 1); !slices.Equal(got, []int{200}) {
-		t.Fatalf("the hub is not well: %v", got)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("another client waited %v", took)
-	}
-}
-
 // largeResult puts a file of n bytes in the place of a result.
 func (s *served) largeResult(t *testing.T, n int) {
 	t.Helper()
@@ -238,7 +193,7 @@ func (s *served) largeResult(t *testing.T, n int) {
 func TestSlowClients(t *testing.T) {
 	s := serveHub(t, shortPatience)
 	s.largeResult(t, 24<<20)
-	s.mustBeWell(t)
+	testkit.MustBeWell(t, s.addr)
 	before := takeCensus(t)
 	const each = 40
 	for _, row := range []struct{ name, send string }{
@@ -253,13 +208,13 @@ func TestSlowClients(t *testing.T) {
 	} {
 		var conns []*net.TCPConn
 		for range each {
-			c := s.dial(t)
+			c := testkit.Dial(t, s.addr)
 			c.SetReadBuffer(16 << 10)
 			io.WriteString(c, row.send)
 			conns = append(conns, c)
 		}
-		s.mustBeWell(t)
-		eventually(t, "the hub has let go of clients of the kind: "+row.name, func() bool {
+		testkit.MustBeWell(t, s.addr)
+		testkit.Eventually(t, "the hub has let go of clients of the kind: "+row.name, func() bool {
 			return takeCensus(t).goroutines <= before.goroutines
 		})
 		for _, c := range conns {
@@ -267,7 +222,7 @@ func TestSlowClients(t *testing.T) {
 		}
 		before.mustReturnTo(t)
 	}
-	if names := mustList(t, filepath.Join(s.dir, "phase2")); len(names) != 1 {
+	if names := testkit.List(t, filepath.Join(s.dir, "phase2")); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
 	}
 }
@@ -286,7 +241,7 @@ func takeCensus(t testing.TB) census {
 // mustReturnTo waits until what before counted is all that is held.
 func (before census) mustReturnTo(t testing.TB) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("goroutines and descriptors are back at %+v", before), func() bool {
+	testkit.Eventually(t, fmt.Sprintf("goroutines and descriptors are back at %+v", before), func() bool {
 		now := takeCensus(t)
 		return now.goroutines <= before.goroutines && now.descriptors <= before.descriptors
 	})
@@ -331,7 +286,7 @@ func FuzzUploads(f *testing.F) {
 		r.Header.Set("Content-Type", "text/csv; charset=UTF-8")
 		r.URL.RawQuery = query
 		h.mustStand(t, r)
-		if names := mustList(t, h.output.Path()); len(names) != results.Count {
+		if names := testkit.List(t, h.output.Path()); len(names) != results.Count {
 			t.Errorf("left behind: %v", names)
 		}
 	})

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 func TestSessionBodyHoldsWhatTheContractSays(t *testing.T) {
@@ -263,7 +265,7 @@ func TestValidLoginsAreNotThrottled(t *testing.T) {
 func TestUsersOfAFile(t *testing.T) {
 	t.Parallel()
 	hash := passwordHash(t, "secret of kim")
-	h := start(t, "-ephemeral", "-users", writeFile(t, "users.json", `[
+	h := start(t, "-ephemeral", "-users", testkit.WriteFile(t, "users.json", `[
 		{"id":"u-1","username":"kim","password_hash":"`+hash+`","role":"admin"},
 		{"username":"lee","password":"lee-password","email":"lee@example.test","created_at":"2025-01-02T03:04:05Z"}]`))
 
@@ -293,7 +295,7 @@ func TestUsersThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, stdout, said := run(t, "-addr", "127.0.0.1:0", "-ephemeral", "-users", writeFile(t, "bad.json", bad))
+			status, stdout, said := run(t, "-addr", "127.0.0.1:0", "-ephemeral", "-users", testkit.WriteFile(t, "bad.json", bad))
 			if status != 1 || stdout != "" || strings.Contains(said, "main.") || strings.Count(said, "\n") != 1 {
 				t.Errorf("exit status %d, %q", status, said)
 			}
@@ -307,7 +309,7 @@ func TestASeedOfTheNameOfARegisteredUser(t *testing.T) {
 	h := start(t, "-dir", dir)
 	h.post(registerPath, object{"username": "kim", "password": "12345678"}).want(201)
 	h.process.stop(t)
-	status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir, "-users", writeFile(t, "users.json", `[{"username":"KIM","password":"x"}]`))
+	status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir, "-users", testkit.WriteFile(t, "users.json", `[{"username":"KIM","password":"x"}]`))
 	if status != 1 || !strings.Contains(said, `"kim" has registered`) || strings.Contains(said, "damaged") {
 		t.Errorf("exit status %d, %q", status, said)
 	}
@@ -317,7 +319,7 @@ func TestPasswordsAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start(t, "-dir", dir).post(registerPath, object{"username": "kim", "password": "correct horse"}).want(201)
-	journal := readFile(t, filepath.Join(dir, "journal"))
+	journal := testkit.ReadFile(t, filepath.Join(dir, "journal"))
 	if strings.Contains(journal, "correct horse") || !regexp.MustCompile(`\$pbkdf2-sha256\$i=600000\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}\b`).MatchString(journal) {
 		t.Errorf("journal:\n%s", journal)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 // startPage opens a section of the page of a hub of its own.
@@ -167,11 +169,11 @@ func TestPageRunsOnAFileOfItsOwn(t *testing.T) {
 	startPage(t, b, "phase2")
 	b.wait(`document.querySelectorAll('.files [data-tone=idle]').length === 3`)
 
-	b.attach("#csv", writeFile(t, "empty.csv", "time,station,ph\n"))
+	b.attach("#csv", testkit.WriteFile(t, "empty.csv", "time,station,ph\n"))
 	b.click("#run-now")
 	b.wait(`document.querySelector('#run .note[data-tone=bad]')?.innerText.includes('existing files')`)
 
-	b.attach("#csv", writeFile(t, "long.csv", manyReadings(12_000)))
+	b.attach("#csv", testkit.WriteFile(t, "long.csv", manyReadings(12_000)))
 	b.fill("[name=interval]", "1m")
 	b.click("#run-now")
 	b.wait(`document.querySelector('#chart canvas') && document.querySelector('.chart-card').innerText.includes('long.csv')`)
@@ -219,7 +221,7 @@ func TestPageKeepsThingsInPlace(t *testing.T) {
 	if got := b.text("#readout"); !strings.Contains(got, "data/readings.csv") {
 		t.Errorf("the readout names no file: %s", got)
 	}
-	b.attach("#csv", writeFile(t, "semicolons.csv", "time;station;ph\n"))
+	b.attach("#csv", testkit.WriteFile(t, "semicolons.csv", "time;station;ph\n"))
 	b.click("#run-now")
 	b.wait(`document.querySelector('.earlier')?.innerText.includes('an earlier run, on data/readings.csv')`)
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 // clock turns the hub's clock.
@@ -124,7 +126,7 @@ func writeUsers(t testing.TB, n int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return writeFile(t, "users.json", string(data))
+	return testkit.WriteFile(t, "users.json", string(data))
 }
 
 // keysOf returns the names of an object's members, sorted.

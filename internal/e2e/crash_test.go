@@ -205,7 +205,7 @@ func (c *crashes) check(h *hub) {
 	for _, u := range c.registered[max(0, len(c.registered)-3):] {
 		h.me(u.pair.access).want(200)
 	}
-	first, _, _ := strings.Cut(readFile(c.t, filepath.Join(c.dir, "journal")), "\n")
+	first, _, _ := strings.Cut(testkit.ReadFile(c.t, filepath.Join(c.dir, "journal")), "\n")
 	c.journals[first] = true
 }
 
@@ -242,7 +242,7 @@ func (c *crashes) checkFiles(h *hub) {
 		c.latest = c.candidate
 	}
 	c.candidate = ""
-	for _, entry := range mustList(c.t, filepath.Join(c.dir, "phase2")) {
+	for _, entry := range testkit.List(c.t, filepath.Join(c.dir, "phase2")) {
 		if strings.HasPrefix(entry, ".") {
 			c.t.Errorf("%s is left over", entry)
 		}

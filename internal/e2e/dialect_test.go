@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 // newDialectHub returns a namespace that speaks a built-in dialect.
@@ -149,7 +151,7 @@ func TestASnapshotKeepsTheDialect(t *testing.T) {
 func TestTheProcessSpeaksItsDialectEverywhere(t *testing.T) {
 	t.Parallel()
 	_, description, _ := run(t, "-print-dialect", "simplejwt")
-	file := writeFile(t, "mine.json", strings.ReplaceAll(description, "/api/token/", "/auth/jwt/"))
+	file := testkit.WriteFile(t, "mine.json", strings.ReplaceAll(description, "/api/token/", "/auth/jwt/"))
 	h := start(t, "-ephemeral", "-lab", "-dialect", file)
 	h.faulty = true
 	for _, h := range []*hub{h, h.space("a")} {
@@ -166,7 +168,7 @@ func TestTheProcessSpeaksItsDialectEverywhere(t *testing.T) {
 		h.clock(object{"advance": "6m"}) // simplejwt's access tokens live 5 minutes
 		h.get("/api/me", bearer(pair.str("access"))...).wantDialect(401, `{"detail":"Given token not valid`)
 	}
-	for _, wrong := range []string{"nosuch", writeFile(t, "bad.json", `{"name":"x","operations":[{"op":"me"}]}`)} {
+	for _, wrong := range []string{"nosuch", testkit.WriteFile(t, "bad.json", `{"name":"x","operations":[{"op":"me"}]}`)} {
 		if status, _, stderr := run(t, "-dialect", wrong); status != 2 || !strings.Contains(stderr, "operations[0].on: is missing") && !strings.Contains(stderr, "built-in dialect (cookie, ") {
 			t.Errorf("-dialect %s: exit %d, %s", wrong, status, stderr)
 		}
@@ -387,7 +389,7 @@ func TestThePageSpeaksTheDialect(t *testing.T) {
 func TestThePageFindsThePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, 1440, 900, "light")
-	file := writeFile(t, "places.json", `{"name":"places","operations":[
+	file := testkit.WriteFile(t, "places.json", `{"name":"places","operations":[
 		{"op":"login","on":"POST /{shop}/in","when":{"query.v":2,"path.shop":"a b"},"in":{"username":"cookie.u|basic.username","password":"basic.password","expires_in":"body.life.ms in milliseconds"}},
 		{"op":"me","on":"GET /me","in":{"token":"cookie.t|header.X-Token|query.t"}},
 		{"op":"refresh","on":"PUT /again","in":{"refresh_token":"body.data.renewal"}}]}`)

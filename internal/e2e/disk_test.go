@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 // TestFullDisk fills a small disk for real: uploads and runs are 507 and leave the old files and no others, the
@@ -31,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 		if after := h.get(listingPath + "/impact").want(200); string(after.body) != string(before.body) {
 			t.Error("another file")
 		}
-		if names := mustList(t, filepath.Join(dir, "phase2")); len(names) != len(fileNames) {
+		if names := testkit.List(t, filepath.Join(dir, "phase2")); len(names) != len(fileNames) {
 			t.Errorf("left behind: %v", names)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"authhub/internal/engine/enginetest"
+	"authhub/internal/testkit"
 )
 
 // TestDocuments follows the README and each page of docs/ as a reader would: in a clean copy of the project, with a
@@ -51,7 +52,7 @@ func TestDocuments(t *testing.T) {
 			ports := strings.NewReplacer("8080", r.port, "2379", freePort(t), "2380", freePort(t))
 			r.shell = r.start("bash")
 			defer r.stopHub()
-			for _, b := range codeBlocks(ports.Replace(readFile(t, page))) {
+			for _, b := range codeBlocks(ports.Replace(testkit.ReadFile(t, page))) {
 				switch {
 				case b.file != "":
 					r.write(b)
@@ -83,7 +84,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	tests := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, "_test.go") {
-			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(readFile(t, path), -1) {
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(testkit.ReadFile(t, path), -1) {
 				tests[m[1]] = true
 			}
 		}
@@ -95,7 +96,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 	named := 0
 	for _, page := range append(pages, root+"/SECURITY.md", root+"/README.md", root+"/CONTRIBUTING.md", root+"/BENCHMARKS.md") {
-		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(readFile(t, page), -1) {
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(testkit.ReadFile(t, page), -1) {
 			if named++; !tests[m[1]] {
 				t.Errorf("%s names %s, which is no test", filepath.Base(page), m[1])
 			}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"authhub/internal/testkit"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
@@ -240,21 +241,7 @@ func (h *hub) delete(target string, options ...string) *answer {
 // want fails the test unless the answer has this status and, where one is given, this problem code.
 func (a *answer) want(status int, code ...string) *answer {
 	a.t.Helper()
-	if a.status != status {
-		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
-	}
-	if len(code) == 0 {
-		return a
-	}
-	if got := a.str("code"); got != code[0] {
-		a.t.Fatalf("code %q, want %q: %s", got, code[0], a.body)
-	}
-	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
-		a.t.Errorf("Content-Type %q of a problem", got)
-	}
-	if status == http.StatusUnauthorized && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
-		a.t.Errorf("WWW-Authenticate %q", a.header.Get("WWW-Authenticate"))
-	}
+	testkit.Want(a.t, a.status, a.header, a.body, status, code...)
 	return a
 }
 
@@ -271,11 +258,7 @@ func (a *answer) wantField(field string) *answer {
 // json returns the body decoded.
 func (a *answer) json() object {
 	a.t.Helper()
-	var v object
-	if err := json.Unmarshal(a.body, &v); err != nil {
-		a.t.Fatalf("%v: %s", err, a.body)
-	}
-	return v
+	return testkit.JSON(a.t, a.body)
 }
 
 // str returns a member of the body that is text, or "".

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 func TestRequestRecord(t *testing.T) {
@@ -123,10 +125,10 @@ func TestBodiesReachTheHubAsTheyWere(t *testing.T) {
 	large := `{"username":"demo","password":"demo-password","filler":"` + strings.Repeat("x", 64<<10-100) + `"}`
 	h.post(loginPath, large, "Content-Type", "application/json").want(200)
 	h.post(loginPath, large+strings.Repeat(" ", 200), "Content-Type", "application/json").want(413)
-	c := h.dial(t)
+	c := testkit.Dial(t, h.addr())
 	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"username\":", strings.TrimPrefix(h.base, h.process.base)+loginPath)
 	c.CloseWrite()
-	if got := statuses(c, 1); !slices.Equal(got, []int{400}) {
+	if got := testkit.Statuses(c, 1); !slices.Equal(got, []int{400}) {
 		t.Errorf("a body that breaks off: %v", got)
 	}
 	h.post(refreshPath, "refreshToken="+h.login("demo").refresh, "Content-Type", "application/x-www-form-urlencoded").want(200)

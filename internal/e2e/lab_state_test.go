@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 func TestClock(t *testing.T) {
@@ -38,7 +40,7 @@ func TestClock(t *testing.T) {
 	if least := time.Date(2030, 5, 1, 0, 0, 1, 0, time.UTC); moving.Before(least) || moving.After(least.Add(10*time.Second)) {
 		t.Errorf("it goes on at %v", moving)
 	}
-	eventually(t, "time passes", func() bool { return now(h.get("/lab").json()["time"].(object)).After(moving) })
+	testkit.Eventually(t, "time passes", func() bool { return now(h.get("/lab").json()["time"].(object)).After(moving) })
 	stood := h.clock(object{"frozen": true})
 	if again := h.get("/lab").json()["time"].(object); again["now"] != stood["now"] {
 		t.Errorf("frozen at %v it is %v", stood, again)

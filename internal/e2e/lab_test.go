@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 func TestLabIsNotThereUnasked(t *testing.T) {
@@ -100,11 +102,11 @@ func TestDeleteNamespace(t *testing.T) {
 	a := h.space("a")
 	pair := a.login("demo")
 	a.post(runPath, nil).want(200)
-	if names := mustList(t, folders); len(names) != 1 {
+	if names := testkit.List(t, folders); len(names) != 1 {
 		t.Errorf("a namespace with files has the folders %v", names)
 	}
 	h.delete("/ns/a").want(204)
-	if names := mustList(t, folders); len(names) != 0 {
+	if names := testkit.List(t, folders); len(names) != 0 {
 		t.Errorf("of a deleted namespace are left %v", names)
 	}
 	a.me(pair.access).want(401, "token_revoked") // a new one of the same name, without the sessions of the old
@@ -137,11 +139,11 @@ func TestAHubThatStopsLeavesNoFolders(t *testing.T) {
 	for _, space := range []*hub{h, h.space("a"), h.space("b")} {
 		space.post(runPath, nil).want(200)
 	}
-	if names := mustList(t, folders); len(names) != 3 {
+	if names := testkit.List(t, folders); len(names) != 3 {
 		t.Errorf("three hubs with files have the folders %v", names)
 	}
 	h.process.stop(t)
-	if names := mustList(t, folders); len(names) != 0 {
+	if names := testkit.List(t, folders); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
 	}
 }
@@ -150,14 +152,14 @@ func TestAHubThatStopsEndsExpectations(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")
 	a := h.space("a")
-	c := h.dial(t)
+	c := testkit.Dial(t, h.addr())
 	fmt.Fprintf(c, "POST /ns/a/lab/expect HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 33\r\n\r\n"+`{"operation":"me","within":"30s"}`)
 	a.post("/lab/expect", object{"count": object{"exactly": 0}, "within": "100ms"}).want(200) // time for the other to arrive
 	begun := time.Now()
 	if status := h.process.stop(t); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	if got := statuses(c, 1); !slices.Equal(got, []int{503}) || time.Since(begun) > 5*time.Second {
+	if got := testkit.Statuses(c, 1); !slices.Equal(got, []int{503}) || time.Since(begun) > 5*time.Second {
 		t.Errorf("the client that waited got %v after %v", got, time.Since(begun))
 	}
 }
@@ -189,7 +191,7 @@ func TestNamespaceLimit(t *testing.T) {
 	h := start(t, "-ephemeral", "-lab", "-log", "off")
 	h.get("/lab").want(200)
 	const most = 10_000
-	c := h.dial(t)
+	c := testkit.Dial(t, h.addr())
 	go func() { // on one connection, without waiting for answers: http.Client takes seconds for so many
 		w := bufio.NewWriter(c)
 		for n := range most {
@@ -197,7 +199,7 @@ func TestNamespaceLimit(t *testing.T) {
 		}
 		w.Flush()
 	}()
-	if got := statuses(c, most); len(got) != most || slices.ContainsFunc(got, func(status int) bool { return status != 200 }) {
+	if got := testkit.Statuses(c, most); len(got) != most || slices.ContainsFunc(got, func(status int) bool { return status != 200 }) {
 		t.Errorf("%d answers, not all 200", len(got))
 	}
 	h.get("/ns/one-more/lab").want(507, "namespace_limit")

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 // TestStory is the newcomer's story, from the start of the process to a restart that has forgotten nothing.
@@ -115,9 +117,9 @@ func TestWithoutALabItsPathsSayHowToGetIt(t *testing.T) {
 
 func TestReadyFile(t *testing.T) {
 	t.Parallel()
-	file, dir := writeFile(t, "ready", "what an earlier hub wrote"), t.TempDir()
+	file, dir := testkit.WriteFile(t, "ready", "what an earlier hub wrote"), t.TempDir()
 	h := start(t, "-dir", dir, "-ready-file", file)
-	if got := readFile(t, file); got != h.base+"\n" {
+	if got := testkit.ReadFile(t, file); got != h.base+"\n" {
 		t.Errorf("%q after the line on stdout, which says %s", got, h.base)
 	}
 	for _, args := range [][]string{
@@ -128,7 +130,7 @@ func TestReadyFile(t *testing.T) {
 		if status, _, said := run(t, append(args, "-ready-file", file)...); status == 0 {
 			t.Errorf("%v: exit status %d, %s", args, status, said)
 		}
-		if got := readFile(t, file); got != h.base+"\n" {
+		if got := testkit.ReadFile(t, file); got != h.base+"\n" {
 			t.Errorf("%v: %q after a start that failed", args, got)
 		}
 	}
@@ -163,14 +165,14 @@ func TestASecondSignalDoesNotKill(t *testing.T) {
 	}
 	ready := filepath.Join(t.TempDir(), "ready")
 	h := start(t, "-ephemeral", "-ready-file", ready)
-	upload := h.dial(t)
+	upload := testkit.Dial(t, h.addr())
 	fmt.Fprintf(upload, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", runPath)
 	if line, err := bufio.NewReader(upload).ReadString('\n'); !strings.Contains(line, "100") {
 		t.Fatalf("%q, %v", line, err)
 	}
 
 	h.process.cmd.Process.Signal(os.Interrupt)
-	eventually(t, "the hub stops", func() bool { return strings.Contains(h.process.stderr.String(), "stopping") })
+	testkit.Eventually(t, "the hub stops", func() bool { return strings.Contains(h.process.stderr.String(), "stopping") })
 	h.process.cmd.Process.Signal(os.Interrupt)
 	time.AfterFunc(50*time.Millisecond, func() { upload.Close() }) // had the second one killed it, it would be dead by then
 	<-h.process.ended
@@ -226,7 +228,7 @@ func TestAHubStoppedDuringItsFirstRunIsNotAnnounced(t *testing.T) {
 	r := &heldRun{hub: &hub{t: t}, fifo: fifo}
 	w := r.open()
 	p.cmd.Process.Signal(os.Interrupt)
-	eventually(t, "the signal has arrived", func() bool {
+	testkit.Eventually(t, "the signal has arrived", func() bool {
 		fmt.Fprintln(w, "2025-01-01T00:00:00Z,a,7") // until nobody reads any more
 		select {
 		case <-p.ended:
@@ -249,7 +251,7 @@ func TestABindToOthersIsWarnedOf(t *testing.T) {
 	}{
 		{[]string{"-log", "off"}, true},
 		{[]string{"-log", "json"}, true},
-		{[]string{"-log", "off", "-users", writeFile(t, "users.json", `[{"username":"kim","password":"x"}]`)}, false},
+		{[]string{"-log", "off", "-users", testkit.WriteFile(t, "users.json", `[{"username":"kim","password":"x"}]`)}, false},
 	} {
 		h := start(t, append(row.args, "-ephemeral", "-addr", "0.0.0.0:0")...)
 		h.process.stop(t)
@@ -281,7 +283,7 @@ func TestTheSecretIsTheSameFromFileAndEnvironment(t *testing.T) {
 	token := h.login("demo").access
 	h.process.stop(t)
 	file := filepath.Join(dir, "secret")
-	secret := strings.TrimSpace(readFile(t, file))
+	secret := strings.TrimSpace(testkit.ReadFile(t, file))
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 || len(secret) < 32 {
 		t.Errorf("%v, %d bytes, %v", info.Mode(), len(secret), err)
 	}
@@ -335,7 +337,7 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d; name another folder with -dir, or keep nothing with -ephemeral", holder.process.cmd.Process.Pid)},
 		{"short secret", "-dir " + short, 1, "", "32 bytes"},
 		{"no users", "-ephemeral -users " + missing, 1, "", "missing"},
-		{"users of a costly hash", "-ephemeral -users " + writeFile(t, "costly.json",
+		{"users of a costly hash", "-ephemeral -users " + testkit.WriteFile(t, "costly.json",
 			`[{"username":"kim","password_hash":"$pbkdf2-sha256$i=10000000$`+strings.Repeat("A", 22)+"$"+strings.Repeat("A", 43)+`"}]`), 2, "", "2000000 rounds"},
 		{"run without readings", "-ephemeral -run -log off -readings " + missing, 1, "", "can't be opened"},
 		{"check of nothing", "-check=", 2, "", "-check"},

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 // Each of many namespaces lives through the same story at once; any trace of another one fails it.
@@ -85,7 +87,7 @@ func TestUploadFlood(t *testing.T) {
 	half := len(fourReadings) / 2
 	var uploads []*bufio.ReadWriter
 	for range 32 {
-		c := h.dial(t)
+		c := testkit.Dial(t, h.addr())
 		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", runPath, len(fourReadings))
 		upload := bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c))
 		if line, err := upload.ReadString('\n'); !strings.Contains(line, "100") { // the hub has begun to read
@@ -107,7 +109,7 @@ func TestUploadFlood(t *testing.T) {
 		}
 	}
 	h.upload(fourReadings).want(200)
-	if names := mustList(t, filepath.Join(dir, "phase2")); len(names) != 3 {
+	if names := testkit.List(t, filepath.Join(dir, "phase2")); len(names) != 3 {
 		t.Errorf("left behind: %v", names)
 	}
 }
@@ -138,7 +140,7 @@ func TestNamespacesTakeTurnsAtLogins(t *testing.T) {
 			answered.Add(1)
 		}
 	})
-	eventually(t, "the first of the flood are answered", func() bool { return sent.Load() == flood && answered.Load() > 2 })
+	testkit.Eventually(t, "the first of the flood are answered", func() bool { return sent.Load() == flood && answered.Load() > 2 })
 	before := answered.Load()
 	modest.post(loginPath, wrong("demo")).want(401, "invalid_credentials")
 	if served := answered.Load() - before; served > flood/4 {

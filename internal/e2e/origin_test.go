@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 // TestForeignPagesChangeNothing: no request that a browser sends for a foreign page without asking first (Fetch
@@ -86,9 +88,9 @@ func TestRebinding(t *testing.T) {
 		"localhost:80:80": 403, "localhost%00.evil.test": 403, "": 403, ".": 403, ":80": 403, ".localhost.evil.test": 403, "127.0.0.1@evil.test": 400, "evil.test#localhost": 400, "localhost/evil.test": 400,
 	} {
 		for _, target := range []string{"/healthz", listingPath, "/api"} {
-			c := h.dial(t)
+			c := testkit.Dial(t, h.addr())
 			fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-Host: localhost\r\nForwarded: host=localhost\r\nConnection: close\r\n\r\n", target, host)
-			if got := statuses(c, 1); !slices.Equal(got, []int{want}) {
+			if got := testkit.Statuses(c, 1); !slices.Equal(got, []int{want}) {
 				t.Errorf("Host %q: %v, want %d", host, got, want)
 			}
 		}
@@ -138,7 +140,7 @@ func (h *hub) tellEverywhere(secret string, p pair) {
 	h.get(mePath, "Authorization", secret, "Cookie", secret, "User-Agent", secret, "Referer", "http://x/"+secret, "Origin", "http://"+secret, "X-Forwarded-For", secret)
 	h.post(logoutPath+"?all="+secret, "", bearer(p.access)...)
 	h.get("/healthz", "Host", secret)
-	c := h.dial(h.t)
+	c := testkit.Dial(h.t, h.addr())
 	fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n", h.addr(), secret) // no field at all
-	statuses(c, 1)
+	testkit.Statuses(c, 1)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 // planted returns a folder outside DIR with a file in it, and what checks that nobody has touched either.
@@ -21,11 +23,11 @@ func planted(t *testing.T) (dir string, check func()) {
 	}
 	return dir, func() {
 		t.Helper()
-		if names := mustList(t, dir); len(names) != len(fileNames) {
+		if names := testkit.List(t, dir); len(names) != len(fileNames) {
 			t.Errorf("the folder outside now holds %v", names)
 		}
 		for _, name := range fileNames {
-			if got := readFile(t, filepath.Join(dir, name)); got != "outside" {
+			if got := testkit.ReadFile(t, filepath.Join(dir, name)); got != "outside" {
 				t.Errorf("%s outside now holds %.40q", name, got)
 			}
 		}
@@ -131,7 +133,7 @@ func TestPlantedOthers(t *testing.T) {
 			}
 			h.mayFail = true
 			h.upload(fourReadings).want(row.run)
-			if names := mustList(t, filepath.Dir(path)); len(names) != 1 {
+			if names := testkit.List(t, filepath.Dir(path)); len(names) != 1 {
 				t.Errorf("left behind: %v", names)
 			}
 		})

@@ -7,7 +7,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"authhub/internal/built"
+	"authhub/internal/testkit"
 )
 
 var (
@@ -207,7 +207,7 @@ func (p *process) listening(t testing.TB) string {
 	t.Helper()
 	addr := regexp.MustCompile(`"addr":"([^"]+)"`)
 	var found []string
-	eventually(t, "the hub logs where it listens", func() bool {
+	testkit.Eventually(t, "the hub logs where it listens", func() bool {
 		found = addr.FindStringSubmatch(p.stderr.String())
 		return found != nil
 	})
@@ -303,54 +303,6 @@ func require(t testing.TB, have bool, what string) {
 		t.Fatalf("CI has no %s", what)
 	}
 	t.Skipf("this machine has no %s", what)
-}
-
-// eventually waits until cond holds, for half a minute at most.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	defer stop()
-	often := time.NewTicker(time.Millisecond)
-	defer often.Stop()
-	for !cond() {
-		select {
-		case <-often.C:
-		case <-ctx.Done():
-			t.Fatalf("still not so that %s", what)
-		}
-	}
-}
-
-// writeFile returns the path of a new file with this content, in a folder of its own.
-func writeFile(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func readFile(t testing.TB, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-// mustList returns the names in a folder.
-func mustList(t testing.TB, path string) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }
 
 // newClient returns a client of its own, which sends from the address given if one is. It follows no redirects and

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 func TestRunRecord(t *testing.T) {
@@ -121,7 +123,7 @@ func TestUnusableReadingsLeaveTheFilesAsTheyAre(t *testing.T) {
 
 func TestReadingsFileIsReadAfresh(t *testing.T) {
 	t.Parallel()
-	file := writeFile(t, "plant.csv", fourReadings)
+	file := testkit.WriteFile(t, "plant.csv", fourReadings)
 	h := start(t, "-ephemeral", "-readings", file)
 	if got := h.post(runPath, nil).want(200).json()["source"].(object)["name"]; got != "plant.csv" {
 		t.Errorf("source %v", got)
@@ -196,7 +198,7 @@ func TestRunsJoinOrQueue(t *testing.T) {
 
 	held.release()
 	h.upload(fourReadings + "2025-01-03T00:00:00Z,a,7\n").want(200) // the last in line
-	if names := mustList(t, filepath.Join(held.dir, "phase2")); len(names) != 3 {
+	if names := testkit.List(t, filepath.Join(held.dir, "phase2")); len(names) != 3 {
 		t.Errorf("left behind: %v", names)
 	}
 }
@@ -224,7 +226,7 @@ func holdRun(t *testing.T, flags ...string) *heldRun {
 // open opens the FIFO for writing once the run reads it.
 func (r *heldRun) open() (w *os.File) {
 	r.t.Helper()
-	eventually(r.t, "the run reads", func() (ok bool) {
+	testkit.Eventually(r.t, "the run reads", func() (ok bool) {
 		var err error
 		w, err = os.OpenFile(r.fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // refused as long as nobody reads
 		return err == nil
@@ -236,10 +238,15 @@ func (r *heldRun) open() (w *os.File) {
 // release lets the run go on and waits until it has ended.
 func (r *heldRun) release() {
 	r.t.Helper()
-	w := r.open()
+	r.finish(r.open())
+}
+
+// finish sends the readings and waits until the run has ended.
+func (r *heldRun) finish(w *os.File) {
+	r.t.Helper()
 	io.WriteString(w, fourReadings)
 	w.Close()
-	eventually(r.t, "the run has ended", func() bool {
+	testkit.Eventually(r.t, "the run has ended", func() bool {
 		rec := r.get(runPath).want(200).json()
 		return rec["id"] != r.id || rec["status"] != "running"
 	})
@@ -249,7 +256,7 @@ func (r *heldRun) release() {
 func TestAClientThatLeavesStopsNoRun(t *testing.T) {
 	t.Parallel()
 	held := holdRun(t)
-	c := held.dial(t)
+	c := testkit.Dial(t, held.addr())
 	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", runPath)
 	c.Close()
 	held.release()
@@ -269,7 +276,7 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 	w := held.open()
 	io.WriteString(w, fourReadings[:60])
 	held.process.cmd.Process.Signal(os.Interrupt)
-	eventually(t, "the hub stops", func() bool { return strings.Contains(held.process.stderr.String(), "stopping") })
+	testkit.Eventually(t, "the hub stops", func() bool { return strings.Contains(held.process.stderr.String(), "stopping") })
 	w.Close()
 	if status := held.process.stop(t); status != 0 {
 		t.Errorf("exit status %d", status)
@@ -283,6 +290,7 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 func TestARunOfAFileThatWasReplacedIsAnotherRun(t *testing.T) {
 	t.Parallel()
 	held := holdRun(t)
+	w := held.open() // before that the hub might find the other file
 	if err := os.Rename(held.fifo, held.fifo+".old"); err != nil {
 		t.Fatal(err)
 	}
@@ -292,8 +300,7 @@ func TestARunOfAFileThatWasReplacedIsAnotherRun(t *testing.T) {
 	if second := held.post(runPath, nil, "Prefer", "respond-async").want(202).str("id"); second == held.id {
 		t.Errorf("another file joins")
 	}
-	held.fifo += ".old"
-	held.release()
+	held.finish(w)
 }
 
 func TestAFolderRemovedByHandIsMadeAgain(t *testing.T) {

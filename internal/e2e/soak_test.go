@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"authhub/internal/phase2"
+	"authhub/internal/testkit"
 )
 
 const (
@@ -54,7 +55,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	counts := start(t, "-dir", dir, "-users", users, "-lab").get("/lab").want(200).json()["counts"].(object)
-	records, live := strings.Count(readFile(t, filepath.Join(dir, "journal")), "\n"), counts["users"].(float64)+counts["sessions"].(float64)
+	records, live := strings.Count(testkit.ReadFile(t, filepath.Join(dir, "journal")), "\n"), counts["users"].(float64)+counts["sessions"].(float64)
 	t.Logf("%d requests, %d cut off, %d answers of 5xx; journal: %d records for %v live users and sessions", s.requests.Load(), s.cut.Load(), s.failed.Load(), records, live)
 	if float64(records) > 3*live+2_000 {
 		t.Errorf("the journal has outgrown what lives")
@@ -62,7 +63,7 @@ func TestSoak(t *testing.T) {
 	if s.failed.Load() > 0 {
 		t.Errorf("%d answers of 5xx", s.failed.Load())
 	}
-	if left := mustList(t, filepath.Join(dir, "phase2")); len(left) != 3 {
+	if left := testkit.List(t, filepath.Join(dir, "phase2")); len(left) != 3 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -158,7 +159,7 @@ func (c *soakClient) count(a *answer, err error) *answer {
 // rest waits until the hub has nothing to do and says what it holds then.
 func (s *soak) rest(h *hub) (least holdings) {
 	h.client.CloseIdleConnections()
-	eventually(s.t, "the hub is at rest", func() bool {
+	testkit.Eventually(s.t, "the hub is at rest", func() bool {
 		var now holdings
 		now.descriptors, now.residentKiB = h.process.holdings(s.t)
 		steady := now.descriptors == least.descriptors

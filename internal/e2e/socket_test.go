@@ -3,16 +3,13 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"authhub/internal/testkit"
 )
@@ -21,52 +18,6 @@ import (
 func (h *hub) addr() string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), "/")
 	return host
-}
-
-// dial opens a connection of its own.
-func (h *hub) dial(t testing.TB) *net.TCPConn {
-	t.Helper()
-	c, err := net.Dial("tcp", h.addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c.(*net.TCPConn)
-}
-
-// statuses reads answers until the connection ends or n have come.
-func statuses(c net.Conn, n int) (got []int) {
-	r := bufio.NewReader(c)
-	for len(got) < n {
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			return got
-		}
-		if resp.StatusCode == 100 {
-			got = append(got, 100)
-			continue
-		}
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		got = append(got, resp.StatusCode)
-	}
-	return got
-}
-
-// mustBeWell asks as another client would.
-func (h *hub) mustBeWell(t testing.TB) {
-	t.Helper()
-	c := h.dial(t)
-	defer c.Close()
-	start := time.Now()
-	fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", h.addr())
-	if got := statuses(c, 1); !slices.Equal(got, []int{200}) {
-		t.Fatalf("the hub is not well: %v", got)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("another client waited %v", took)
-	}
 }
 
 // TestShapes sends requests in every shape that two parsers might read in two ways.
@@ -135,13 +86,13 @@ func TestShapes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			c := h.dial(t)
+			c := testkit.Dial(t, h.addr())
 			io.WriteString(c, strings.ReplaceAll(row.send, "HOST", h.addr()))
 			c.CloseWrite()
-			if got := statuses(c, len(row.want)+1); !slices.Equal(got, row.want) {
+			if got := testkit.Statuses(c, len(row.want)+1); !slices.Equal(got, row.want) {
 				t.Errorf("%v, want %v", got, row.want)
 			}
-			h.mustBeWell(t)
+			testkit.MustBeWell(t, h.addr())
 		})
 	}
 }
@@ -152,7 +103,7 @@ func TestIdleConnections(t *testing.T) {
 	h := start(t, "-ephemeral", "-log", "off")
 	_, err := os.Stat("/proc/self/fd")
 	require(t, err == nil, "/proc to look processes up in")
-	h.mustBeWell(t)
+	testkit.MustBeWell(t, h.addr())
 	descriptors, resident := h.process.holdings(t)
 
 	many := testkit.Times(1_000, 3_000)
@@ -164,15 +115,15 @@ func TestIdleConnections(t *testing.T) {
 		conns = append(conns, c)
 		if i%2 == 0 { // half of them have been used
 			fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", h.addr())
-			statuses(c, 1)
+			testkit.Statuses(c, 1)
 		}
 	}
-	eventually(t, "the hub has taken them all", func() bool {
+	testkit.Eventually(t, "the hub has taken them all", func() bool {
 		now, _ := h.process.holdings(t)
 		return now >= many
 	})
 	for range 20 {
-		h.mustBeWell(t)
+		testkit.MustBeWell(t, h.addr())
 	}
 	_, now := h.process.holdings(t)
 	t.Logf("%d idle connections hold %d KiB each", many, (now-resident)/many)
@@ -186,7 +137,7 @@ func TestIdleConnections(t *testing.T) {
 	for _, c := range conns {
 		c.Close()
 	}
-	eventually(t, "the hub has let go of them", func() bool {
+	testkit.Eventually(t, "the hub has let go of them", func() bool {
 		now, _ := h.process.holdings(t)
 		return now <= descriptors
 	})
@@ -196,7 +147,7 @@ func TestIdleConnections(t *testing.T) {
 func (p *process) holdings(t testing.TB) (descriptors, resident int) {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
-	status := readFile(t, proc+"status")
+	status := testkit.ReadFile(t, proc+"status")
 	fmt.Sscanf(status[strings.Index(status, "VmRSS:"):], "VmRSS: %d", &resident)
-	return len(mustList(t, proc+"fd")), resident
+	return len(testkit.List(t, proc+"fd")), resident
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 func TestPageIsServedWithItsPolicyAndRevalidated(t *testing.T) {
@@ -65,7 +67,7 @@ func TestPageNamesItsPartsRelatively(t *testing.T) {
 		if strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".json") {
 			continue
 		}
-		if at := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://[^w]`).FindString(readFile(t, name)); at != "" {
+		if at := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://[^w]`).FindString(testkit.ReadFile(t, name)); at != "" {
 			t.Errorf("%s has %s", name, at)
 		}
 	}

@@ -131,6 +131,7 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 		return false, err
 	}
 	known, pause, logins := true, minPause, 0
+	var told *tryError // by the latest node that answered; the latest at all where none did
 	for tries := 1; ; tries++ {
 		at, token := c.choose()
 		err := c.try(ctx, c.nodes[at], token, path, body, answer)
@@ -157,17 +158,20 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 		if tries%len(c.nodes) == 0 {
 			pause = wait(ctx, pause)
 		}
+		if told == nil || !errors.Is(failed.cause, errNoAnswer) {
+			told = failed
+		}
 		if ctx.Err() != nil {
-			return !known, gaveUp(known, failed)
+			return !known, gaveUp(known, told)
 		}
 	}
 }
 
-func gaveUp(known bool, last *tryError) error {
+func gaveUp(known bool, told *tryError) error {
 	if known {
-		return fmt.Errorf("%w: %w", ErrUnavailable, last)
+		return fmt.Errorf("%w: %w", ErrUnavailable, told)
 	}
-	return fmt.Errorf("%w: %w", ErrUnknown, last)
+	return fmt.Errorf("%w: %w", ErrUnknown, told)
 }
 
 // wait lets pause go by, or less if ctx ends, and returns the next one.
@@ -274,13 +278,16 @@ func dialing(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
+// errNoAnswer is the least telling cause: it says nothing of why.
+var errNoAnswer = fmt.Errorf("no answer within %v", tryTimeout)
+
 // bare is err without the address, which the caller says already.
 func bare(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %v", tryTimeout)
+		return errNoAnswer
 	}
 	return err
 }

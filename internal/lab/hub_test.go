@@ -10,9 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,41 +23,24 @@ import (
 	"authhub/internal/request"
 	"authhub/internal/results"
 	"authhub/internal/runs"
+	"authhub/internal/testkit"
 )
 
 // object is a JSON object, as tests write it.
 type object = map[string]any
 
-// testClock is the machine's clock, which stands until a test moves it.
-type testClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *testClock) time() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *testClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // testHub is a lab with small hubs behind it, called without a socket.
 type testHub struct {
 	t      testing.TB
 	lab    *Lab
-	clock  *testClock
+	clock  *testkit.Clock
 	front  http.Handler
 	prefix string
 }
 
 func newTestHub(t testing.TB) *testHub {
 	t.Helper()
-	h := &testHub{t: t, clock: &testClock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	h := &testHub{t: t, clock: testkit.NewClock()}
 	seeds, err := account.ParseSeeds(strings.NewReader(`[{"username":"demo","password":"demo-password"}]`))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +57,7 @@ func newTestHub(t testing.TB) *testHub {
 		Renew: renew, Answer: answerError, RenewDeadline: func(http.ResponseWriter) {}, NewID: rand.Text,
 		RefreshToken: func(_ http.ResponseWriter, r *http.Request) (string, error) { return request.Bearer(r) },
 		Names:        names, Access: 15 * time.Minute, Refresh: 168 * time.Hour, Secret: secret, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}, Parts{Base: "http://hub.test", Store: store, Signer: signer, Folder: folder, Now: h.clock.time})
+	}, Parts{Base: "http://hub.test", Store: store, Signer: signer, Folder: folder, Now: h.clock.Now})
 	h.front = edge.New(edge.Config{Next: h.lab, Loopback: true, BaseHost: "hub.test"})
 	t.Cleanup(func() { h.lab.Close(); folder.Close() })
 	return h
@@ -193,16 +174,6 @@ func (h *testHub) holdRuns() held {
 	return held{run, release}
 }
 
-// eventually waits until ready reports true.
-func eventually(t testing.TB, what string, ready func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ready(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("it never came about that " + what)
-		}
-	}
-}
-
 // bench returns the bench of a namespace.
 func (h *testHub) bench(name string) *bench {
 	h.t.Helper()
@@ -224,6 +195,7 @@ func (h *testHub) space(name string) *testHub {
 type answer struct {
 	t      testing.TB
 	status int
+	header http.Header
 	body   []byte
 }
 
@@ -244,7 +216,7 @@ func (h *testHub) do(method, path string, body any, options ...string) *answer {
 	}
 	w := httptest.NewRecorder()
 	h.front.ServeHTTP(w, r)
-	return &answer{h.t, w.Code, w.Body.Bytes()}
+	return &answer{h.t, w.Code, w.Header(), w.Body.Bytes()}
 }
 
 func (h *testHub) get(path string) *answer            { h.t.Helper(); return h.do("GET", path, nil) }
@@ -267,18 +239,13 @@ func (h *testHub) login(user string) pair {
 // want fails the test unless the answer has this status and, where one is given, this problem code.
 func (a *answer) want(status int, code ...string) *answer {
 	a.t.Helper()
-	if a.status != status || len(code) > 0 && a.str("code") != code[0] {
-		a.t.Fatalf("%d %s, want %d %v", a.status, a.body, status, code)
-	}
+	testkit.Want(a.t, a.status, a.header, a.body, status, code...)
 	return a
 }
 
-func (a *answer) json() (members object) {
+func (a *answer) json() object {
 	a.t.Helper()
-	if err := json.Unmarshal(a.body, &members); err != nil {
-		a.t.Fatalf("%v: %s", err, a.body)
-	}
-	return members
+	return testkit.JSON(a.t, a.body)
 }
 
 func (a *answer) str(member string) string {

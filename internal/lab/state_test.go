@@ -13,6 +13,7 @@ import (
 	"authhub/internal/lab/record"
 	"authhub/internal/results"
 	"authhub/internal/runs"
+	"authhub/internal/testkit"
 )
 
 // clockTo turns the lab's clock.
@@ -51,12 +52,12 @@ func TestClock(t *testing.T) {
 			t.Errorf("%v: %v", tt.body, got)
 		}
 	}
-	h.clock.advance(time.Minute)
+	h.clock.Advance(time.Minute)
 	if got := h.get("/lab").json()["time"].(object)["now"]; got != "2030-05-01T00:01:01.000Z" {
 		t.Error("a minute later it is", got)
 	}
 	h.clockTo(object{"frozen": true})
-	h.clock.advance(time.Minute)
+	h.clock.Advance(time.Minute)
 	if got := h.get("/lab").json()["time"].(object)["now"]; got != "2030-05-01T00:01:01.000Z" {
 		t.Error("frozen for a minute, it is", got)
 	}
@@ -85,7 +86,7 @@ func TestResetEndsARun(t *testing.T) {
 		defer close(reset)
 		h.post("/lab/reset", nil).want(204)
 	}()
-	eventually(t, "the queue is closed", func() bool {
+	testkit.Eventually(t, "the queue is closed", func() bool {
 		_, err := queue.Start("x", held.Parameters, held.Input)
 		return errors.Is(err, runs.ErrBusy)
 	})
