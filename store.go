@@ -276,9 +276,6 @@ func (o *program) readUsers() ([]*account.User, error) {
 	}
 	defer f.Close()
 	users, err := account.ParseSeeds(f)
-	if errors.Is(err, passwd.ErrTooManyRounds) {
-		return nil, fmt.Errorf("-users: %s: %w (%w)", o.Users, err, flags.ErrMisuse)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("-users: %s: %w", o.Users, err)
 	}

@@ -334,11 +334,12 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"base URL with an empty port", "-base-url http://x:", 2, "", "-base-url"},
 		{"bad log", "-log loud", 2, "", "loud"},
 		{"taken port", "-ephemeral -addr " + holder.addr(), 1, "", "is in use"},
+		{"address of another machine", "-ephemeral -addr 192.0.2.1:8080", 1, "", "with -addr, name an address of this machine"},
 		{"held folder", "-dir " + held, 1, "", fmt.Sprintf("process %d; name another folder with -dir, or keep nothing with -ephemeral", holder.process.cmd.Process.Pid)},
 		{"short secret", "-dir " + short, 1, "", "32 bytes"},
 		{"no users", "-ephemeral -users " + missing, 1, "", "missing"},
 		{"users of a costly hash", "-ephemeral -users " + testkit.WriteFile(t, "costly.json",
-			`[{"username":"kim","password_hash":"$pbkdf2-sha256$i=10000000$`+strings.Repeat("A", 22)+"$"+strings.Repeat("A", 43)+`"}]`), 2, "", "2000000 rounds"},
+			`[{"username":"kim","password_hash":"$pbkdf2-sha256$i=10000000$`+strings.Repeat("A", 22)+"$"+strings.Repeat("A", 43)+`"}]`), 1, "", "2000000 rounds"},
 		{"run without readings", "-ephemeral -run -log off -readings " + missing, 1, "", "can't be opened"},
 		{"check of nothing", "-check=", 2, "", "-check"},
 		{"check of no address", "-check 127.0.0.1:8080", 1, "", "127.0.0.1:8080"},
@@ -376,7 +377,9 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	if got := h.post(loginPath, right("demo")).want(200).json()["expires_in"]; got != 7.0 {
 		t.Errorf("expires_in %v", got)
 	}
-	if status, _, said := runIn(t, []string{"AUTHHUB_LOG=loud"}, "-addr", "127.0.0.1:0", "-ephemeral"); status != 2 || !strings.Contains(said, "AUTHHUB_LOG") || strings.Count(said, "\n") != 1 {
-		t.Errorf("exit status %d, %s", status, said)
+	for name, value := range map[string]string{"AUTHHUB_LOG": "loud", "AUTHHUB_ADDR": "19003"} {
+		if status, _, said := runIn(t, []string{name + "=" + value}, "-ephemeral"); status != 2 || !strings.Contains(said, name+"="+value) || strings.Count(said, "\n") != 1 {
+			t.Errorf("exit status %d, %s", status, said)
+		}
 	}
 }

@@ -115,7 +115,7 @@ func TestPlantedOthers(t *testing.T) {
 		run   int
 	}{
 		{"FIFO", plantFIFO, 200},
-		{"folder", func(path string) error { return os.MkdirAll(filepath.Join(path, "kept"), 0o700) }, 500},
+		{"folder", func(path string) error { return os.MkdirAll(filepath.Join(path, "kept"), 0o700) }, 503},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -132,10 +132,14 @@ func TestPlantedOthers(t *testing.T) {
 				return
 			}
 			h.mayFail = true
-			h.upload(fourReadings).want(row.run)
+			h.upload(fourReadings).want(row.run, "store_unavailable")
 			if names := testkit.List(t, filepath.Dir(path)); len(names) != 1 {
 				t.Errorf("left behind: %v", names)
 			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			h.upload(fourReadings).want(200)
 		})
 	}
 }

@@ -80,7 +80,8 @@ func Parse(args []string, getenv func(string) string) (*Options, error) {
 func (o *Options) flagSet() *flag.FlagSet {
 	f := flag.NewFlagSet("authhub", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&o.Addr, "addr", "127.0.0.1:8080", "")
+	o.Addr = "127.0.0.1:8080"
+	f.Func("addr", "", o.setAddr)
 	f.StringVar(&o.Dir, "dir", "authhub-data", "")
 	f.BoolVar(&o.Ephemeral, "ephemeral", false, "")
 	f.StringVar(&o.Readings, "readings", "", "")
@@ -159,9 +160,6 @@ func explain(err error) error {
 
 // check holds the options against each other.
 func (o *Options) check(f *flag.FlagSet) error {
-	if err := checkAddr(o.Addr); err != nil {
-		return err
-	}
 	o.lifetimesOfDialect(given(f))
 	switch names := given(f); {
 	case o.Dir == "":
@@ -182,8 +180,9 @@ func (o *Options) check(f *flag.FlagSet) error {
 	return nil
 }
 
-// checkAddr returns an error for what is no HOST:PORT.
-func checkAddr(addr string) error {
+// setAddr takes HOST:PORT.
+func (o *Options) setAddr(addr string) error {
+	o.Addr = addr
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
@@ -192,9 +191,9 @@ func checkAddr(addr string) error {
 		return nil
 	}
 	if _, wrong := strconv.ParseUint(addr, 10, 16); wrong == nil {
-		return fmt.Errorf("-addr: %q is a port without a host; say 127.0.0.1:%[1]s or :%[1]s", addr)
+		return fmt.Errorf("is a port without a host; say 127.0.0.1:%s or :%[1]s", addr)
 	}
-	return fmt.Errorf("-addr: %w; say HOST:PORT, for example 127.0.0.1:8080", err)
+	return fmt.Errorf("%w; say HOST:PORT, for example 127.0.0.1:8080", err)
 }
 
 // lifetime returns a function that reads a lifetime of tokens.

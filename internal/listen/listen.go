@@ -33,7 +33,8 @@ func UsualTimeouts() Timeouts {
 	return Timeouts{Header: 10 * time.Second, Idle: 2 * time.Minute, Read: 30 * time.Second, Write: time.Minute, Upload: 10 * time.Minute}
 }
 
-// Open opens the socket of -addr. Errors: an address in use, with what to do about it; flags.ErrMisuse for a lab
+// Open opens the socket of -addr. Errors: an address in use, or that this
+// process can't have, with what to do about it; flags.ErrMisuse for a lab
 // without a key where others than this machine could reach it.
 func Open(o *flags.Options) (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.Addr)
@@ -41,7 +42,7 @@ func Open(o *flags.Options) (net.Listener, error) {
 		return nil, fmt.Errorf("%s is in use; choose another address with -addr (port 0 picks a free one)", o.Addr)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; with -addr, name an address of this machine and a port that you may open, for example 127.0.0.1:8080", err)
 	}
 	if o.Lab && strings.TrimSpace(o.LabKey) == "" && !listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
 		listener.Close()

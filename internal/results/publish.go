@@ -151,7 +151,7 @@ func moveAway(tree disk.Tree, name string) error {
 		return nil
 	}
 	if err == nil && info.IsDir() {
-		err = fmt.Errorf("a folder stands where %s belongs", name)
+		err = fmt.Errorf("%w: a folder stands where %s belongs", ErrBroken, name)
 	}
 	if err != nil {
 		return err
