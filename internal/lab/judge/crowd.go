@@ -11,25 +11,25 @@ import (
 // sends them over the connections that it allows itself, one behind the other, so that on the wire they look like tries of
 // one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
-	rounds := roundsOf(row)
+	rounds := roundsOf(row, apart)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller, or of each of several
-	case c.comesBack(row, rounds):
-		return true
+	case isSideBySide(row):
+		return len(row) < chain*slices.Max(rounds)
 	}
-	return len(rounds) == 1 && takesTurns(row)
+	return c.comesBack(row, roundsOf(row, apart/2))
 }
 
-// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for a while
-// (apart). Callers that wait in a queue come without a break.
-func roundsOf(row []*Exchange) []int {
+// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for this long.
+// Callers that wait in a queue come without a break.
+func roundsOf(row []*Exchange, lull time.Duration) []int {
 	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(e.sent()) > apart {
+		if end.until(e.sent()) > lull {
 			rounds = append(rounds, 0)
 		}
 		rounds[len(rounds)-1]++
@@ -110,8 +110,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 }
 
 // comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
-// before they try once more: of each round all come again or, of callers side by side, more than half. One caller would go
-// on with its one request.
+// before they try once more: as many come again each time. One caller would go on with its one request.
 func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 	last, wait := row[len(row)-1], time.Duration(0)
 	for _, e := range row {
@@ -131,27 +130,29 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 		}
 		again++
 	}
-	sideBySide := takesTurns(row)
 	for i, n := range rounds[1:] {
-		if n != rounds[i] && !(sideBySide && n*2 > rounds[i]) {
+		if n != rounds[i] {
 			return false
 		}
 	}
-	return again*2 > rounds[len(rounds)-1] || len(rounds) > 1
+	return again*2 > rounds[len(rounds)-1] || len(rounds) > 1 && rounds[0] > 1
 }
 
-// takesTurns reports whether most requests of a row came side by side, or over connections that took turns. One caller
-// keeps to the connection that it has, or opens a new one each time.
-func takesTurns(row []*Exchange) bool {
-	n := 0
+// isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took turns
+// after some had. A client with one caller may change between connections as well, but never uses two at a time.
+func isSideBySide(row []*Exchange) bool {
+	beside, turns := 0, 0
 	used := make(map[int64]bool)
 	for i, e := range row {
-		if e.beside || i > 0 && e.Conn != row[i-1].Conn && used[e.Conn] {
-			n++
+		switch {
+		case e.beside:
+			beside++
+		case i > 0 && e.Conn != row[i-1].Conn && used[e.Conn]:
+			turns++
 		}
 		used[e.Conn] = true
 	}
-	return n*2 > len(row)
+	return beside > 1 && (beside+turns)*2 > len(row)
 }
 
 // after returns the index in the record of what came next after e.

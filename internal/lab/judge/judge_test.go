@@ -331,9 +331,11 @@ func TestRepeatedFailure(t *testing.T) {
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26]"},
 		{"a loop, and other work at once", loop(5, "c1 me a0 503 injected") + loop(8, "c1 me a0 200"), "repeated_failure[2 3 4 5 6]"},
 		{"three files, each twice", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), ""},
+		{"a client with two connections that asks one thing after the other", "c1 me a0 200\nc2 me a0 200\n" + loop(5, "c1 me a0 503 injected\nc2 me a0 503 injected\nafter 101ms"),
+			"repeated_failure[4 5 6 7 8 9 10 11 12 13]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected")+"after 200ms") + loop(6, "c1 me a0 200"), ""},
-		{"twenty callers over two connections", "c1 me a0 | c2 me a0 200\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
+		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
 		{"widgets that load during a slow refresh", "advance 15m\nc1 me a0 401 token_expired\nc9 refresh r0 200 later\n" + loop(6, "after 150ms\nc1 me a0 401 token_expired") + "later\n" + loop(7, "c1 me a1 200"), ""},
 		{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200"), "repeated_failure[2 4 6 8 10]"},
 		{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
@@ -367,6 +369,7 @@ func TestWrongTokenType(t *testing.T) {
 
 func TestRetryAfterIgnored(t *testing.T) {
 	t.Parallel()
+	loop := func(n int, line string) string { return strings.Repeat(line+"\n", n) }
 	check(t, []row{
 		{"too soon", "c1 me a0 503 injected wait=2s\nafter 1900ms\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"in time", "c1 me a0 503 injected wait=2s\nafter 1990ms\nc1 me a0 200", ""},
@@ -377,6 +380,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
 		{"another caller in the queue fares better", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
+			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
 		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nafter 1s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -13,8 +14,9 @@ const tolerance = 50 * time.Millisecond
 // section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same session
 // or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
 //
-// Nor is what may be of another caller: each answer that asked was followed by a request in time, at most a second late or,
-// where the other came without a break behind the answer, as from a client's queue, at most five.
+// Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where the
+// other came without a break behind the answer, as from a client's queue, at most five. But a client that sends in the
+// second half of the time, too, does not wait at all.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -35,11 +37,14 @@ func (c *trial) retryAfterIgnored() {
 			all = append(all, asked)
 		}
 	}
+	for _, p := range all {
+		p.line.goesOn = p.line.goesOn || p.hurried != nil && !p.wasQuiet()
+	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && !p.kept {
-			before.add(p.session, p.answer)
-			early.add(p.session, p.hurried)
+		if p.hurried != nil && (p.line.goesOn || !p.kept && !p.excused) {
+			before.add(p.line.session, p.answer)
+			early.add(p.line.session, p.hurried)
 		}
 	}
 	for i, shown := range early.each {
@@ -52,19 +57,33 @@ func (c *trial) retryAfterIgnored() {
 // plea is an answer that asked for patience, and what came of it.
 type plea struct {
 	answer  *Exchange
-	session string
+	line    *line
+	next    int // index in line.first of what came next
 	burst   int
 	hurried *Exchange     // the request that came too soon
+	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
 	kept    bool          // a request came in time
+}
+
+// wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what was in
+// time for another answer.
+func (p *plea) wasQuiet() bool {
+	first := p.line.first[p.next:] // the latest of them comes last
+	n := sort.Search(len(first), func(i int) bool {
+		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-tolerance
+	})
+	return n == 0 || p.answer.End.until(first[n-1].sent()) <= p.answer.RetryAfter/2
 }
 
 // line is the same request, time and again.
 type line struct {
 	session string
-	pleas   []*plea // that may still be kept, oldest first
-	burst   int     // counts the breaks
-	end     Mark    // of the latest to end
+	first   []*Exchange // requests that were not in time for any answer
+	goesOn  bool        // something came in the second half of the time that an answer had asked for
+	pleas   []*plea     // that may still be kept, oldest first
+	burst   int         // counts the breaks
+	end     Mark        // of the latest to end
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
@@ -75,13 +94,15 @@ func (l *line) add(e *Exchange) *plea {
 	if e.End.Order > l.end.Order {
 		l.end = e.End
 	}
-	if !l.keep(e) {
-		l.hurry(e)
+	inTime := l.keep(e)
+	if !inTime {
+		l.first = append(l.first, e)
 	}
+	l.hurry(e, inTime)
 	if !e.received() || e.Status < 400 || e.RetryAfter == 0 {
 		return nil
 	}
-	p := &plea{answer: e, session: l.session, burst: l.burst, slack: pause}
+	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, slack: pause}
 	l.pleas = append(l.pleas, p)
 	return p
 }
@@ -108,14 +129,15 @@ func (l *line) keep(e *Exchange) bool {
 	return true
 }
 
-// hurry notes that e came sooner than the latest answer had asked for, if it did and is the first.
-func (l *line) hurry(e *Exchange) {
+// hurry notes that e came sooner than the latest answer had asked for, if it did and is the first. It is excused if it is
+// the retry in time for another answer.
+func (l *line) hurry(e *Exchange, excused bool) {
 	if len(l.pleas) == 0 {
 		return
 	}
 	last := l.pleas[len(l.pleas)-1]
 	if last.hurried == nil && e.follows(last.answer) {
-		last.hurried = e
+		last.hurried, last.excused = e, excused
 		if last.burst != l.burst {
 			last.slack = late
 		}
