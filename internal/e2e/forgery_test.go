@@ -17,7 +17,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -102,64 +104,96 @@ func lastBits(part string) string {
 // forgeries returns tokens by what was done to them. None is the hub's own.
 func (f *forger) forgeries(t *testing.T, foreign [2][]byte) map[string]string {
 	t.Helper()
-	typ := []string{"at+jwt", "rt+jwt"}[f.kind]
-	key := f.keys[f.kind]
+	forged := f.wrongMACs(t, foreign)
+	maps.Copy(forged, f.wrongShapes())
+	maps.Copy(forged, f.wrongClaims())
+	for name, header := range wrongHeaders(f.typ()) {
+		forged[name] = f.under(header)
+		if strings.Contains(name, "one") || strings.Contains(name, "empty") {
+			forged[name+", no MAC"] = b64([]byte(header)) + "." + f.payload + "."
+		}
+	}
+	return forged
+}
+
+func (f *forger) typ() string { return []string{"at+jwt", "rt+jwt"}[f.kind] }
+
+// wrongMACs are signed with what is not the key, or not signed.
+func (f *forger) wrongMACs(t *testing.T, foreign [2][]byte) map[string]string {
+	t.Helper()
+	typ, key := f.typ(), f.keys[f.kind]
+	signed := f.header + "." + f.payload
+	return map[string]string{
+		"foreign key":            sign(f.kind, foreign, f.claims),
+		"key of the other type":  signed + "." + b64(macOf(sha256.New, f.keys[1-f.kind], signed)),
+		"header of the other":    tokenHeaders[1-f.kind] + "." + f.payload + "." + f.mac,
+		"empty key":              signed + "." + b64(macOf(sha256.New, nil, signed)),
+		"HS384":                  b64([]byte(`{"alg":"HS384","typ":"`+typ+`"}`)) + "." + f.payload + "." + b64(macOf(sha512.New384, key, b64([]byte(`{"alg":"HS384","typ":"`+typ+`"}`))+"."+f.payload)),
+		"HS512 under HS256":      signed + "." + b64(macOf(sha512.New, key, signed)),
+		"RS256":                  f.rs256(t, typ),
+		"SHA-256 without key":    signed + "." + b64(sum256(signed)),
+		"MAC of the decoded":     signed + "." + b64(macOf(sha256.New, key, f.claims)),
+		"MAC of zeros":           signed + "." + b64(make([]byte, 32)),
+		"MAC cut to 16 bytes":    signed + "." + b64(macOf(sha256.New, key, signed)[:16]),
+		"MAC longer":             signed + "." + b64(append(macOf(sha256.New, key, signed), 0)),
+		"MAC in hex":             signed + "." + fmt.Sprintf("%x", macOf(sha256.New, key, signed)),
+		"MAC in standard base64": signed + "." + strings.NewReplacer("-", "+", "_", "/").Replace(f.mac) + "=",
+		"no MAC":                 signed + ".",
+		"no MAC, no dot":         signed,
+		"detached payload":       f.header + ".." + b64(macOf(sha256.New, key, signed)),
+		"last bits of the MAC":   signed + "." + lastBits(f.mac),
+		"a megabyte of claims":   sign(f.kind, foreign, `{"iss":"`+strings.Repeat("a", 1<<19)+`"}`),
+	}
+}
+
+// wrongShapes are genuine parts put together wrongly, and what is no token at all.
+func (f *forger) wrongShapes() map[string]string {
 	signed := f.header + "." + f.payload
 	genuine := signed + "." + f.mac
+	return map[string]string{
+		"no header":          "." + f.payload + "." + f.mac,
+		"no payload":         f.header + ".." + f.mac,
+		"dots alone":         "..",
+		"one dot":            ".",
+		"four parts":         genuine + "." + f.mac,
+		"five parts (JWE)":   f.header + ".." + f.payload + "." + f.payload + "." + f.mac,
+		"nested":             f.sign(`"` + genuine + `"`),
+		"nested, bare":       f.sign(genuine),
+		"JSON serialization": `{"payload":"` + f.payload + `","protected":"` + f.header + `","signature":"` + f.mac + `"}`,
+		"first byte cut":     genuine[1:],
+		"last byte cut":      genuine[:len(genuine)-1],
+		"byte added":         genuine + "A",
+		"padded header":      f.header + "=." + f.payload + "." + f.mac,
+		"padded payload":     f.header + "." + f.payload + "=." + f.mac,
+		"padded MAC":         genuine + "=",
+		"upper case":         strings.ToUpper(genuine),
+		"lower case":         strings.ToLower(genuine),
+		"CR LF within":       f.header + ".\r\n" + f.payload + "." + f.mac,
+		"LF behind":          genuine + "\n",
+		"CR behind":          genuine + "\r",
+		"NUL behind":         genuine + "\x00",
+		"tab within":         f.header + ".\t" + f.payload + "." + f.mac,
+		"space within":       f.header + "." + f.payload + ". " + f.mac,
+		"percent-encoded":    strings.ReplaceAll(genuine, ".", "%2E"),
+		"quoted":             `"` + genuine + `"`,
+		"twice":              genuine + genuine,
+		"twice, by comma":    genuine + "," + genuine,
+		"wide dots":          strings.ReplaceAll(genuine, ".", "．"),
+		"a megabyte":         strings.Repeat("A", 1<<20),
+		"a megabyte of dots": strings.Repeat(".", 1<<20),
+		"not UTF-8":          "\xff\xfe." + f.payload + "." + f.mac,
+		"SQL":                "' OR 1=1 --",
+	}
+}
+
+// wrongClaims are signed with the right key.
+func (f *forger) wrongClaims() map[string]string {
 	exp := f.claims[strings.Index(f.claims, `"exp":`):]
 	exp = exp[:strings.IndexAny(exp, ",}")]
-	forged := map[string]string{
-		"foreign key":              sign(f.kind, foreign, f.claims),
-		"key of the other type":    signed + "." + b64(macOf(sha256.New, f.keys[1-f.kind], signed)),
-		"header of the other":      tokenHeaders[1-f.kind] + "." + f.payload + "." + f.mac,
-		"empty key":                signed + "." + b64(macOf(sha256.New, nil, signed)),
-		"HS384":                    b64([]byte(`{"alg":"HS384","typ":"`+typ+`"}`)) + "." + f.payload + "." + b64(macOf(sha512.New384, key, b64([]byte(`{"alg":"HS384","typ":"`+typ+`"}`))+"."+f.payload)),
-		"HS512 under HS256":        signed + "." + b64(macOf(sha512.New, key, signed)),
-		"RS256":                    f.rs256(t, typ),
-		"SHA-256 without key":      signed + "." + b64(sum256(signed)),
-		"MAC of the decoded":       signed + "." + b64(macOf(sha256.New, key, f.claims)),
-		"MAC of zeros":             signed + "." + b64(make([]byte, 32)),
-		"MAC cut to 16 bytes":      signed + "." + b64(macOf(sha256.New, key, signed)[:16]),
-		"MAC longer":               signed + "." + b64(append(macOf(sha256.New, key, signed), 0)),
-		"MAC in hex":               signed + "." + fmt.Sprintf("%x", macOf(sha256.New, key, signed)),
-		"MAC in standard base64":   signed + "." + strings.NewReplacer("-", "+", "_", "/").Replace(f.mac) + "=",
-		"no MAC":                   signed + ".",
-		"no MAC, no dot":           signed,
-		"no header":                "." + f.payload + "." + f.mac,
-		"no payload":               f.header + ".." + f.mac,
-		"dots alone":               "..",
-		"one dot":                  ".",
-		"four parts":               genuine + "." + f.mac,
-		"five parts (JWE)":         f.header + ".." + f.payload + "." + f.payload + "." + f.mac,
-		"detached payload":         f.header + ".." + b64(macOf(sha256.New, key, signed)),
-		"nested":                   f.sign(`"` + genuine + `"`),
-		"nested, bare":             f.sign(genuine),
-		"JSON serialization":       `{"payload":"` + f.payload + `","protected":"` + f.header + `","signature":"` + f.mac + `"}`,
-		"first byte cut":           genuine[1:],
-		"last byte cut":            genuine[:len(genuine)-1],
-		"byte added":               genuine + "A",
-		"padded header":            f.header + "=." + f.payload + "." + f.mac,
-		"padded payload":           f.header + "." + f.payload + "=." + f.mac,
-		"padded MAC":               genuine + "=",
-		"last bits of the MAC":     signed + "." + lastBits(f.mac),
-		"upper case":               strings.ToUpper(genuine),
-		"lower case":               strings.ToLower(genuine),
-		"CR LF within":             f.header + ".\r\n" + f.payload + "." + f.mac,
-		"LF behind":                genuine + "\n",
-		"CR behind":                genuine + "\r",
-		"NUL behind":               genuine + "\x00",
-		"tab within":               f.header + ".\t" + f.payload + "." + f.mac,
-		"space within":             f.header + "." + f.payload + ". " + f.mac,
-		"percent-encoded":          strings.ReplaceAll(genuine, ".", "%2E"),
-		"quoted":                   `"` + genuine + `"`,
-		"twice":                    genuine + genuine,
-		"twice, by comma":          genuine + "," + genuine,
-		"wide dots":                strings.ReplaceAll(genuine, ".", "．"),
-		"a megabyte":               strings.Repeat("A", 1<<20),
-		"a megabyte of dots":       strings.Repeat(".", 1<<20),
-		"a megabyte of claims":     sign(f.kind, foreign, `{"iss":"`+strings.Repeat("a", 1<<19)+`"}`),
-		"not UTF-8":                "\xff\xfe." + f.payload + "." + f.mac,
-		"SQL":                      "' OR 1=1 --",
+	odd := strings.TrimSuffix(f.claims, "}") + `,"x":"` + strings.Repeat("x", (3-(len(f.claims)+7)%3)%3+1) + `"}` // its last character has bits to spare
+	twisted := f.header + "." + lastBits(b64([]byte(odd)))
+	return map[string]string{
+		"last bits of the payload": twisted + "." + b64(macOf(sha256.New, f.keys[f.kind], twisted)),
 		"exp fractional too fine":  f.claiming(exp, `"exp":4000000000.0001`),
 		"exp with exponent":        f.claiming(exp, `"exp":4e9`),
 		"exp as text":              f.claiming(exp, `"exp":"4000000000"`),
@@ -188,10 +222,11 @@ func (f *forger) forgeries(t *testing.T, foreign [2][]byte) map[string]string {
 		"claims are cut":           f.sign(f.claims[:len(f.claims)-1]),
 		"claims go on":             f.sign(f.claims + " "),
 	}
-	odd := strings.TrimSuffix(f.claims, "}") + `,"x":"` + strings.Repeat("x", (3-(len(f.claims)+7)%3)%3+1) + `"}` // its last character has bits to spare
-	twisted := f.header + "." + lastBits(b64([]byte(odd)))
-	forged["last bits of the payload"] = twisted + "." + b64(macOf(sha256.New, key, twisted))
-	for name, header := range map[string]string{
+}
+
+// wrongHeaders are headers other than that of a token of this type.
+func wrongHeaders(typ string) map[string]string {
+	return map[string]string{
 		"alg none": `{"alg":"none","typ":"` + typ + `"}`, "alg None": `{"alg":"None","typ":"` + typ + `"}`, "alg NONE": `{"alg":"NONE","typ":"` + typ + `"}`, "alg nOnE": `{"alg":"nOnE","typ":"` + typ + `"}`,
 		"alg empty": `{"alg":"","typ":"` + typ + `"}`, "alg null": `{"alg":null,"typ":"` + typ + `"}`, "no alg": `{"typ":"` + typ + `"}`, "alg hs256": `{"alg":"hs256","typ":"` + typ + `"}`,
 		"alg twice": `{"alg":"none","alg":"HS256","typ":"` + typ + `"}`, "typ JWT": `{"alg":"HS256","typ":"JWT"}`, "no typ": `{"alg":"HS256"}`, "typ in another case": `{"alg":"HS256","typ":"` + strings.ToUpper(typ) + `"}`,
@@ -200,21 +235,17 @@ func (f *forger) forgeries(t *testing.T, foreign [2][]byte) map[string]string {
 		"jwk": `{"alg":"HS256","typ":"` + typ + `","jwk":{"kty":"oct","k":""}}`, "jku": `{"alg":"HS256","typ":"` + typ + `","jku":"http://evil.test/keys"}`, "x5u": `{"alg":"HS256","typ":"` + typ + `","x5u":"http://evil.test/c"}`,
 		"kid of a path": `{"alg":"HS256","typ":"` + typ + `","kid":"../../../../dev/null"}`, "kid of SQL": `{"alg":"HS256","typ":"` + typ + `","kid":"x' UNION SELECT 'k'--"}`, "cty JWT": `{"alg":"HS256","typ":"` + typ + `","cty":"JWT"}`,
 		"escaped": `{"alg":"\u0048S256","typ":"` + typ + `"}`, "empty header": ``, "header no object": `"HS256"`, "byte order mark": "\ufeff" + `{"alg":"HS256","typ":"` + typ + `"}`,
-	} {
-		forged[name] = f.under(header)
-		if strings.Contains(name, "one") || strings.Contains(name, "empty") {
-			forged[name+", no MAC"] = b64([]byte(header)) + "." + f.payload + "."
-		}
 	}
-	return forged
 }
 
 func sum256(s string) []byte { sum := sha256.Sum256([]byte(s)); return sum[:] }
 
+var rsaKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
 // rs256 is the classic: the algorithm says RSA, so that a public key would serve as the secret.
 func (f *forger) rs256(t *testing.T, typ string) string {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := rsaKey()
 	if err != nil {
 		t.Fatal(err)
 	}

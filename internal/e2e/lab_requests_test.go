@@ -16,8 +16,30 @@ import (
 func TestRequestRecord(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
+	sid := h.visit()
+	h.wantRecorded(sid)
+
+	first := h.requests()[0]
+	if first["at"] != "2026-03-01T12:00:00.000Z" || first["path"] != loginPath || first["duration_ms"] == nil {
+		t.Error(first)
+	}
+	for filter, n := range map[string]int{"?operation=me": 5, "?user=demo": 6, "?user=user-demo": 6, "?user=NEWCOMER": 1, "?session=" + sid: 6,
+		"?status=401": 5, "?after=11": 4, "?operation=other": 3, "?operation=me&status=200": 1, "?user=nobody": 0} {
+		if got := len(h.requests(filter)); got != n {
+			t.Errorf("%s: %d requests, want %d", filter, got, n)
+		}
+	}
+	h.delete("/lab/requests").want(204)
+	h.get("/api").want(200)
+	if got := h.requests(); len(got) != 1 || got[0]["seq"] != 16.0 {
+		t.Error(got)
+	}
+}
+
+// visit sends requests of every kind and returns the session of demo.
+func (h *hub) visit() (session string) {
+	h.t.Helper()
 	pair := h.login("demo")
-	sid := sid(t, pair.access)
 	h.me(pair.access).want(200)
 	h.me("undefined").want(401)
 	h.get(mePath).want(401, "token_missing")
@@ -37,7 +59,12 @@ func TestRequestRecord(t *testing.T) {
 	h.get("/openapi.json").want(200)
 	h.post("/authentication/login", object{"username": "demo"}).want(404) // a wrong base address
 	h.get("/?access_token=" + next.access)
+	return sid(h.t, pair.access)
+}
 
+// wantRecorded holds the record against what visit has sent.
+func (h *hub) wantRecorded(sid string) {
+	h.t.Helper()
 	var lines []string
 	var newcomer string
 	for _, r := range h.requests() {
@@ -67,23 +94,7 @@ func TestRequestRecord(t *testing.T) {
 14 other POST 404 not_found - - -
 15 other GET 200 - - - -`, "N", newcomer)
 	if got := strings.Join(lines, "\n"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-
-	first := h.requests()[0]
-	if first["at"] != "2026-03-01T12:00:00.000Z" || first["path"] != loginPath || first["duration_ms"] == nil {
-		t.Error(first)
-	}
-	for filter, n := range map[string]int{"?operation=me": 5, "?user=demo": 6, "?user=user-demo": 6, "?user=NEWCOMER": 1, "?session=" + sid: 6,
-		"?status=401": 5, "?after=11": 4, "?operation=other": 3, "?operation=me&status=200": 1, "?user=nobody": 0} {
-		if got := len(h.requests(filter)); got != n {
-			t.Errorf("%s: %d requests, want %d", filter, got, n)
-		}
-	}
-	h.delete("/lab/requests").want(204)
-	h.get("/api").want(200)
-	if got := h.requests(); len(got) != 1 || got[0]["seq"] != 16.0 {
-		t.Error(got)
+		h.t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

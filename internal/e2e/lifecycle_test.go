@@ -301,20 +301,22 @@ func TestTheSecretIsTheSameFromFileAndEnvironment(t *testing.T) {
 	}
 }
 
-func TestExitStatusAndOutput(t *testing.T) {
-	t.Parallel()
+// exit is a command line and how it ends.
+type exit struct {
+	name, args     string
+	status         int
+	stdout, stderr string // substrings
+}
+
+// exits has command lines beside a hub that holds a folder.
+func exits(t *testing.T, holder *hub, held string) []exit {
+	t.Helper()
 	missing := filepath.Join(t.TempDir(), "missing", "file")
 	short := filepath.Join(t.TempDir(), "short")
 	if err := errors.Join(os.Mkdir(short, 0o700), os.WriteFile(filepath.Join(short, "secret"), []byte("too short"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	held := filepath.Join(t.TempDir(), "held")
-	holder := start(t, "-dir", held)
-	for _, row := range []struct {
-		name, args     string
-		status         int
-		stdout, stderr string // substrings
-	}{
+	return []exit{
 		{"help", "-help", 0, "Usage:", ""},
 		{"version", "-version", 0, "authhub ", ""},
 		{"unknown flag", "-adr :80", 2, "", "-adr"},
@@ -347,7 +349,13 @@ func TestExitStatusAndOutput(t *testing.T) {
 		{"unhealthy", "-check http://127.0.0.1:1", 1, "", "127.0.0.1:1"},
 		{"healthy", "-check " + holder.base, 0, "", ""},
 		{"healthy by the address of its health", "-check " + holder.base + "/healthz", 0, "", ""},
-	} {
+	}
+}
+
+func TestExitStatusAndOutput(t *testing.T) {
+	t.Parallel()
+	held := filepath.Join(t.TempDir(), "held")
+	for _, row := range exits(t, start(t, "-dir", held), held) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(row.args)

@@ -20,16 +20,17 @@ func (h *hub) addr() string {
 	return host
 }
 
-// TestShapes sends requests in every shape that two parsers might read in two ways.
-func TestShapes(t *testing.T) {
-	t.Parallel()
-	h := start(t, "-ephemeral", "-log", "off")
+// shape is a request as it is sent, with HOST in the place of the hub's address.
+type shape struct {
+	name, send string
+	want       []int // statuses in order, then the connection ends or falls silent
+}
+
+// shapes has requests in every shape that two parsers might read in two ways.
+func shapes() []shape {
 	const form = "Content-Type: application/x-www-form-urlencoded\r\n"
 	const smuggled = "GET /api HTTP/1.1\r\nHost: HOST\r\n\r\n"
-	for _, row := range []struct {
-		name, send string
-		want       []int // statuses in order, then the connection ends or falls silent
-	}{
+	return []shape{
 		{"Content-Length and Transfer-Encoding", "POST /api/authentication/login HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n" + form + "\r\n0\r\n\r\n", []int{422}},
 		{"Content-Length that would smuggle", "POST /api/authentication/login HTTP/1.1\r\nHost: HOST\r\nContent-Length: 42\r\nTransfer-Encoding: chunked\r\n" + form + "\r\n0\r\n\r\n" + smuggled, []int{422, 200}},
 		{"two equal Content-Lengths", "POST /api/authentication/login HTTP/1.1\r\nHost: HOST\r\nContent-Length: 3\r\nContent-Length: 3\r\n" + form + "\r\na=b", []int{422}},
@@ -83,7 +84,13 @@ func TestShapes(t *testing.T) {
 		{"Expect: something else", "POST /api/authentication/login HTTP/1.1\r\nHost: HOST\r\nExpect: miracles\r\nContent-Length: 0\r\n\r\n", []int{417}},
 		{"Upgrade to h2c", "GET /healthz HTTP/1.1\r\nHost: HOST\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", []int{200}},
 		{"fifty in a row", strings.Repeat(smuggled, 50), slices.Repeat([]int{200}, 50)},
-	} {
+	}
+}
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-log", "off")
+	for _, row := range shapes() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := testkit.Dial(t, h.addr())

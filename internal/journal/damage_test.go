@@ -17,9 +17,58 @@ import (
 	"authhub/internal/disk/disktest"
 )
 
-// TestJournalDamages: what is done to a journal of three records, and what of it survives.
+// damage is what is done to a journal of three records, and what becomes of it.
+type damage struct {
+	name    string
+	file    []byte
+	refused int // offset of the damage, or repaired
+	records int // after the repair
+}
+
+const repaired = -1
+
 func TestJournalDamages(t *testing.T) {
 	t.Parallel()
+	for _, d := range damages() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			d.check(t)
+		})
+	}
+}
+
+// check starts on the damaged journal.
+func (d *damage) check(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(path, d.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger()
+	j, err := Open(disk.OS{}, path, l, journalLog(t))
+	if err == nil {
+		mustCommit(t, l.put(j, "z=26")) // a repaired journal can be gone on with
+		j.Close()
+	}
+	after, _ := os.ReadFile(path)
+	var found *DamageError
+	switch {
+	case d.refused == repaired && err != nil:
+		t.Fatalf("refused: %v", err)
+	case d.refused == repaired:
+		_, again := mustOpen(t, disk.OS{}, path)
+		if want := append([]string{"a=1", "b=2", "c=3"}[:d.records], "z=26"); !slices.Equal(again.applied, want) {
+			t.Errorf("records %q, want %q", again.applied, want)
+		}
+	case !errors.As(err, &found):
+		t.Fatalf("error %v, want a DamageError", err)
+	case found.Path != path || found.Offset != int64(d.refused) || found.Cause == "":
+		t.Errorf("damage %q, want it at %d", found, d.refused)
+	case !bytes.Equal(after, d.file):
+		t.Errorf("a refused journal was changed")
+	}
+}
+
+func damages() []damage {
 	sound := journalBytes("a=1", "b=2", "c=3")
 	lines := bytes.SplitAfter(sound, []byte("\n"))[:4]
 	header, a, b, c := lines[0], lines[1], lines[2], lines[3]
@@ -29,14 +78,8 @@ func TestJournalDamages(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	text := func(s string) []byte { return []byte(s) }
 	chop := func(b []byte) []byte { return b[:len(b)-1] }
-
-	const repaired = -1
-	for _, row := range []struct {
-		name    string
-		file    []byte
-		refused int // offset of the damage, or repaired
-		records int // after the repair
-	}{
+	unfit := journalBytes("a=1", "refuse")
+	return []damage{
 		{"nothing", sound, repaired, 3},
 		{"no records", header, repaired, 0},
 		{"last line half there", join(header, a, b, c[:9]), repaired, 2},
@@ -63,7 +106,7 @@ func TestJournalDamages(t *testing.T) {
 		{"line end of another system", join(header, chop(a), text("\r\n"), b, c), offA, 0},
 		{"line longer than the limit", join(header, a, bytes.Repeat(text("x"), maxLine), text("\n")), offB, 0},
 		{"tail longer than the limit", join(header, a, bytes.Repeat(text("x"), 2*maxLine)), offB, 0},
-		{"record that doesn't apply", journalBytes("a=1", "refuse"), -2, 0},
+		{"record that doesn't apply", unfit, bytes.Index(unfit, text("refuse")), 0},
 		{"empty", nil, 0, 0},
 		{"a line end alone", text("\n"), 0, 0},
 		{"foreign", text("{\"users\":[]}\n"), 0, 0},
@@ -75,40 +118,6 @@ func TestJournalDamages(t *testing.T) {
 		{"header removed", join(a, b, c), 0, 0},
 		{"header half there", header[:20], 0, 0},
 		{"header without its end", chop(header), 0, 0},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			if row.refused == -2 {
-				row.refused = bytes.Index(row.file, []byte("refuse"))
-			}
-			path := filepath.Join(t.TempDir(), "journal")
-			if err := os.WriteFile(path, row.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			l := newLedger()
-			j, err := Open(disk.OS{}, path, l, journalLog(t))
-			if err == nil {
-				mustCommit(t, l.put(j, "z=26")) // a repaired journal can be gone on with
-				j.Close()
-			}
-			after, _ := os.ReadFile(path)
-			var damage *DamageError
-			switch {
-			case row.refused == repaired && err != nil:
-				t.Fatalf("refused: %v", err)
-			case row.refused == repaired:
-				_, again := mustOpen(t, disk.OS{}, path)
-				if want := append([]string{"a=1", "b=2", "c=3"}[:row.records], "z=26"); !slices.Equal(again.applied, want) {
-					t.Errorf("records %q, want %q", again.applied, want)
-				}
-			case !errors.As(err, &damage):
-				t.Fatalf("error %v, want a damageError", err)
-			case damage.Path != path || damage.Offset != int64(row.refused) || damage.Cause == "":
-				t.Errorf("damage %q, want it at %d", damage, row.refused)
-			case !bytes.Equal(after, row.file):
-				t.Errorf("a refused journal was changed")
-			}
-		})
 	}
 }
 
