@@ -107,8 +107,8 @@ func (h *Hub) login(w http.ResponseWriter, r *http.Request) error {
 	return h.writeSession(w, http.StatusOK, &s, u, now)
 }
 
-// checkPassword returns the user whose name or e-mail address login is, and an error unless password is right. Many forms
-// have one field for both, and call it one or the other.
+// checkPassword returns the user whose name or e-mail address login is, and an error unless password is right. Many
+// forms have one field for both, and call it one or the other.
 func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.User, error) {
 	u, err := h.store.UserNamed(r.Context(), login) // first: a store that is away is no attempt, and holds up no other
 	if err != nil {

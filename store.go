@@ -238,7 +238,8 @@ func importJournal(ctx context.Context, o *program, stdout io.Writer, log *slog.
 	return err
 }
 
-// readJournal returns what the folder of -import holds. No hub may be using it, and AUTHHUB_SECRET has to fit its tokens.
+// readJournal returns what the folder of -import holds. No hub may be using it, and AUTHHUB_SECRET has to fit its
+// tokens.
 func (o *program) readJournal(users []*account.User, log *slog.Logger) ([]account.UserRecord, []account.Session, error) {
 	path := filepath.Join(o.Import, "journal")
 	if _, err := os.Stat(path); err != nil {

@@ -9,9 +9,9 @@
 //		hub.NoFindings()
 //	}
 //
-// One process serves all tests of a test binary. It is built with go build at the first Start, or taken from the path in
-// the environment variable AUTHHUB. It ends with the test binary, even when that is killed. Each Start gives a namespace
-// of it: a separate hub with its own users, sessions, clock and failures, so tests may run in parallel.
+// One process serves all tests of a test binary. It is built with go build at the first Start, or taken from the path
+// in the environment variable AUTHHUB. It ends with the test binary, even when that is killed. Each Start gives a
+// namespace of it: a separate hub with its own users, sessions, clock and failures, so tests may run in parallel.
 //
 // With AUTHHUB_URL, the tests use the hub at that address. The namespaces of failed tests stay there, to be looked at.
 package hubtest

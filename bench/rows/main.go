@@ -1,6 +1,7 @@
 // Command rows writes readings to measure runs with: a reading a minute at each of 20 stations, pH wandering around
-// 7.5. With -alerts every fourteenth reading is outside the band, so that it opens an alert and the station's next reading
-// closes it. With -read it reads such a file as a program with encoding/csv and time.Parse would, and prints the seconds.
+// 7.5. With -alerts every fourteenth reading is outside the band, so that it opens an alert and the station's next
+// reading closes it. With -read it reads such a file as a program with encoding/csv and time.Parse would, and prints
+// the seconds.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package account owns users and sessions, and the rules about them. It knows no HTTP and no clock: verbs take the
+// Package account owns users and sessions and the rules about them, without HTTP and without a clock: verbs take the
 // time and return copies and errors.
 //
 // account.go owns what every store promises; accounttest is that promise as a test suite. The embedded store, in

@@ -10,8 +10,8 @@ import (
 	"authhub/internal/passwd"
 )
 
-// Check checks whether a store with the seeds of s can take users and sessions as they are, in the place of what it has.
-// It calls fault for each thing that is wrong, with its place, such as users.3.
+// Check checks whether a store with the seeds of s can take users and sessions as they are, in the place of what it
+// has. It calls fault for each thing that is wrong, with its place, such as users.3.
 func (s *Embedded) Check(users []UserRecord, sessions []Session, fault func(place, detail string)) {
 	seeds := s.Seeds()
 	if len(users)+len(seeds) > MaxUsers {

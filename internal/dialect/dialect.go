@@ -3,7 +3,6 @@
 // A description in JSON says which request is which operation, where its values come from, and what answers look like.
 // A request that it describes becomes one of the hub's own API, and the hub's answer becomes one of the dialect. The
 // package knows no store and no lab: whatever serves the hub's own API may stand behind it.
-
 package dialect
 
 import (

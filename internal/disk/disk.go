@@ -1,4 +1,4 @@
-// Package disk replaces files durably and locks folders. It does not know what the files say.
+// Package disk replaces files durably and locks folders; it does not know what the files say.
 //
 // disk.go owns what the hub asks of the operating system's files, so that tests can put a failing disk in its place
 // (package disktest).

@@ -147,8 +147,8 @@ func TestWhatHasEndedStaysEnded(t *testing.T) {
 	}
 }
 
-// TestFolderTakenAway: a hub whose folder, journal or lock is gone or is another's acknowledges nothing more, says so in
-// /healthz, and goes on reading.
+// TestFolderTakenAway: a hub whose folder, journal or lock is gone or is another's acknowledges nothing more, says so
+// in /healthz, and goes on reading.
 func TestFolderTakenAway(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

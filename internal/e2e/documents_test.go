@@ -32,7 +32,8 @@ import (
 //   - "```sh" whose text block ends with the address of a hub, or says "is ready at", starts that hub, in the place of
 //     the one before.
 //
-// The pages use ports 8080, 2379 and 2380; here each page has ports of its own in their place. docs/many-hubs.md needs etcd.
+// The pages use ports 8080, 2379 and 2380; here each page has ports of its own in their place. docs/many-hubs.md needs
+// etcd.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -1,5 +1,6 @@
-// Sound and naive clients in worlds of chance: whatever the hub, its clock and its faults do to sound ones, there is nothing
-// to find; and whatever naive ones do when their callers race, it is the race that is found, once, with all its refreshes.
+// Sound and naive clients in worlds of chance: whatever the hub, its clock and its faults do to sound ones, there is
+// nothing to find; and whatever naive ones do when their callers race, it is the race that is found, once, with all its
+// refreshes.
 
 package e2e
 
@@ -99,8 +100,8 @@ func (s *soundWorld) openTabs(n int) {
 	}
 }
 
-// race has so many callers meet the end of the access token, each of which refreshes for itself. What the losers do then
-// is up to them.
+// race has so many callers meet the end of the access token, each of which refreshes for itself. What the losers do
+// then is up to them.
 func (s *soundWorld) race(n int) {
 	t := s.tabs[0]
 	access, refresh := s.tokens.get()

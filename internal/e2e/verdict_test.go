@@ -1,4 +1,5 @@
-// The corpus: what clients do, and the true verdict on it. Each behaviour is repeated, so that a verdict that varies is seen.
+// The corpus: what clients do, and the true verdict on it. Each behaviour is repeated, so that a verdict that varies is
+// seen.
 
 package e2e
 

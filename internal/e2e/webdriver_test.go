@@ -17,8 +17,9 @@ import (
 	"testing"
 )
 
-// browser is one window of a headless Chromium that tests share, one after the other. Each hub of theirs is an origin of
-// its own, so that nothing that a page stores meets another test, but for cookies, which a browser forgets in between.
+// browser is one window of a headless Chromium that tests share, one after the other. Each hub of theirs is an origin
+// of its own, so that nothing that a page stores meets another test, but for cookies, which a browser forgets in
+// between.
 type browser struct {
 	t       *testing.T
 	session string // address of the WebDriver session
@@ -183,7 +184,8 @@ func (b *browser) js(body string, args ...any) any {
 	return b.call("POST", "/execute/sync", map[string]any{"script": body, "args": append([]any{}, args...)})
 }
 
-// wait waits until a JavaScript expression is true, and fails the test with the page's state where it doesn't become so.
+// wait waits until a JavaScript expression is true, and fails the test with the page's state where it doesn't become
+// so.
 func (b *browser) wait(expression string) {
 	b.t.Helper()
 	const script = `const done = arguments[arguments.length - 1], until = performance.now() + 40000;

@@ -110,8 +110,8 @@ func setSecurityHeaders(h http.Header) {
 	h["Content-Security-Policy"] = lockedPolicy
 }
 
-// varyIfKept says of an answer that a cache may keep that it depends on the origin, whether or not this request has named
-// one (RFC 9110 section 12.5.5).
+// varyIfKept says of an answer that a cache may keep that it depends on the origin, whether or not this request has
+// named one (RFC 9110 section 12.5.5).
 func varyIfKept(h http.Header) {
 	if kept := h["Cache-Control"]; h["Vary"] == nil && (len(kept) != 1 || kept[0] != "no-store") {
 		h["Vary"] = varyOrigin

@@ -16,8 +16,8 @@ import (
 	"authhub/internal/etcd"
 )
 
-// BenchmarkMany measures two hubs on three nodes, all of them and the load on this machine, beside raw transactions of the
-// same cluster. The number in a name is how many clients ask at once. Ratios hold, absolute figures do not.
+// BenchmarkMany measures two hubs on three nodes, all of them and the load on this machine, beside raw transactions of
+// the same cluster. The number in a name is how many clients ask at once. Ratios hold, absolute figures do not.
 func BenchmarkMany(b *testing.B) {
 	cluster := enginetest.Start(b, 3)
 	users := filepath.Join(b.TempDir(), "users.json")

@@ -30,8 +30,8 @@ func config(t testing.TB, address string) engine.Config {
 		Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
-// patience is how long anything may take. A verb gives up after 7 seconds, a start and a turn after 10; the rest is for a
-// machine that is busy with other tests.
+// patience is how long anything may take. A verb gives up after 7 seconds, a start and a turn after 10; the rest is for
+// a machine that is busy with other tests.
 const patience = 25 * time.Second
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -27,8 +27,8 @@ import (
 var ErrNotShared = errors.New("the folder of this hub is not the one that the hubs of this store share")
 
 // Files are the published files of all hubs of a store. Their folder, DIR/sets, lies on a file system that the hubs
-// share. Each set is a folder in it, written once and never changed; which one is published says a key, and putting
-// another id there is the whole of publishing. One hub at a time runs, who holds the key of runs (turn.go).
+// share. Each set is a folder in it, written once and never changed. A key says which set is published; publishing puts
+// another id there. One hub at a time runs, the holder of the key of runs (turn.go).
 //
 //	folder  the id of the folder, which lies in it as well
 //	files   the published set
@@ -72,8 +72,8 @@ const (
 	letGoAfter = time.Minute // of a set that was left: requests may be about to read it
 )
 
-// OpenFiles returns the files under dir/sets, which it makes if there is none. record returns what clients see of a run,
-// as JSON. If dir is not the folder that the hubs share, the log says so and the files answer ErrNotShared.
+// OpenFiles returns the files under dir/sets, which it makes if there is none. record returns what clients see of a
+// run, as JSON. If dir is not the folder that the hubs share, the log says so and the files answer ErrNotShared.
 func (s *Store) OpenFiles(ctx context.Context, dir string, record func(*runs.Run) []byte) (*Files, error) {
 	f := &Files{store: s, sets: filepath.Join(dir, "sets"), record: record, none: results.Temporary()}
 	if err := os.MkdirAll(f.sets, 0o700); err != nil {

@@ -232,8 +232,8 @@ func TestHubsWithoutACommonFolder(t *testing.T) {
 	}
 }
 
-// TestFolderThatGoesAway: a hub whose file system is gone does not publish what no other hub can see, and needs no restart
-// when it is back.
+// TestFolderThatGoesAway: a hub whose file system is gone does not publish what no other hub can see, and needs no
+// restart when it is back.
 func TestFolderThatGoesAway(t *testing.T) {
 	t.Parallel()
 	address, dir := etcdtest.New(t, 1).Address(), t.TempDir()

@@ -18,8 +18,8 @@ import (
 // ErrImporting says that a journal has been moved in by halves.
 var ErrImporting = errors.New("a journal is being moved into this store: let -import finish first")
 
-// imported is what lies under the key of the import: how far it has come. It changes in the same step as what it counts,
-// so an import that was interrupted goes on where it was, and nothing that has ended since comes back.
+// imported is what lies under the key of the import: how far it has come. It changes in the same step as what it
+// counts, so an import that was interrupted goes on where it was, and nothing that has ended since comes back.
 type imported struct {
 	Digest   string `json:"sha256"` // of what is moved in
 	Users    int    `json:"users"`  // that are in

@@ -110,7 +110,8 @@ func (f *fleet) logout(k *facts) {
 	f.says("me after logout", f.any().me(pair.Access), 401)
 }
 
-// says reports whether a hub that knows has answered, and with this status; another one contradicts what was acknowledged.
+// says reports whether a hub that knows has answered, and with this status; another one contradicts what was
+// acknowledged.
 func (f *fleet) says(what string, a answer, status int) bool {
 	if !f.hears(a) {
 		return false

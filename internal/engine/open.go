@@ -120,8 +120,8 @@ func (s *Store) look(ctx context.Context) {
 	}
 }
 
-// Ready returns nil if the store can read and write just now, and else account.ErrUnavailable. It passes by itself.
-// The transaction is one that never writes, but that etcd takes for one that could: it asks for a majority and for room.
+// Ready returns nil if the store can read and write just now, and else account.ErrUnavailable. It passes by itself. The
+// transaction never writes, but etcd treats it as if it could: it asks for a majority and for room.
 func (s *Store) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()

@@ -1,12 +1,13 @@
 // Package engine keeps users, sessions and the published files of many hubs in one etcd cluster.
 //
-// Every verb of the store is one transaction, or a linearizable read and then one whose condition is what was read.
-// A verb that etcd leaves in the dark (a time-out, a 504, a broken connection) is repeated exactly as it was; the id
-// of the write, which a session's value carries, or the user's own id under a name tells the repetition that the first
-// try has won. A change goes on when its client leaves, and every verb ends within limit.
+// Every verb of the store is one transaction, or a linearizable read and then a transaction whose condition is what was
+// read. If it is unknown what became of a transaction (a time-out, a 504, a broken connection), the store repeats it
+// exactly as it was. A session's value carries the id of its write, and a name has the id of its user; by that the
+// repetition sees that the first try has won. A change goes on when its client leaves, and every verb ends within
+// limit.
 //
-// Nothing is remembered but what can't change (a name's user, a user by the revision of its key), so there is no
-// watch and nothing that could be stale.
+// The store remembers only what can't change (a name's user, a user by the revision of its key), so it watches nothing
+// and nothing can be stale.
 package engine
 
 import (

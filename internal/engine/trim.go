@@ -24,8 +24,8 @@ type eldest struct {
 
 // trim ends one session of the user of started, who has excess too many: each login ends one itself, so that of logins
 // that race none ends more than its own. The session that has been started names the one that made room for it, so that
-// a repetition knows its own doing. Sessions that nobody was told of, since their hub was killed before this, are left to
-// their leases unless they are many.
+// a repetition knows its own doing. Sessions that nobody was told of, since their hub was killed before this, are left
+// to their leases unless they are many.
 func (s *Store) trim(ctx context.Context, started sessionValue, excess int) error {
 	missing := min(excess, 1)
 	if excess > manyUntold {

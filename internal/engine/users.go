@@ -95,8 +95,8 @@ func (s *Store) userIn(found etcd.Result, id string, known userAt) (*account.Use
 	return u, nil
 }
 
-// decodeUser reads a user. A user of this hub's -users keeps the plain password that it has there, which is checked sooner
-// than a hash.
+// decodeUser reads a user. A user of this hub's -users keeps the plain password that it has there, which is checked
+// sooner than a hash.
 func (s *Store) decodeUser(value []byte) (*account.User, error) {
 	var v userValue
 	if err := json.Unmarshal(value, &v); err != nil {

@@ -107,7 +107,8 @@ func TestSilentNodeIsLeftAfterOneTry(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatIsKnown: after ErrUnavailable and a refusal nothing has changed, after ErrUnknown something may have.
+// TestErrorsSayWhatIsKnown: after ErrUnavailable and a refusal nothing has changed, after ErrUnknown something may
+// have.
 func TestErrorsSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

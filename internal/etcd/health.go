@@ -11,8 +11,8 @@ import (
 	"authhub/internal/etcd/wire"
 )
 
-// LogTo has the log hear of nodes that are missing, from now on and as if all had answered until now. No call may be under
-// way.
+// LogTo has the log hear of nodes that are missing, from now on and as if all had answered until now. No call may be
+// under way.
 func (c *Client) LogTo(log *slog.Logger) {
 	c.log = log
 	for _, n := range c.nodes {

@@ -1,4 +1,4 @@
-// Package journal appends records to one file and replays them at the next start. It does not know what a record says.
+// Package journal appends records to one file and replays them at the next start; it does not know what a record says.
 //
 // The format. A journal is a sequence of lines, each of them
 //

@@ -26,7 +26,8 @@ type connection struct {
 
 type connectionKey struct{}
 
-// Listen returns a listener whose connections the record can tell apart, with WithConnection as http.Server.ConnContext.
+// Listen returns a listener whose connections the record can tell apart, with WithConnection as
+// http.Server.ConnContext.
 func Listen(l net.Listener) net.Listener { return &listener{Listener: l} }
 
 type listener struct {

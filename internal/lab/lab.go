@@ -1,8 +1,8 @@
-// Package lab is hubs for tests, and everything about them that a test may want to turn.
+// Package lab gives tests hubs of their own, and controls over them: clock, users, tokens, faults, snapshots, a record.
 //
 // With -lab its handler stands between the edge and the hubs: edge -> lab -> bench -> hub. A bench is one hub with what
-// the lab adds to it: clock, refresh policy, faults, request record. The root hub has one, and so has every namespace. A
-// hub knows nothing of its bench; without -lab none of this exists.
+// the lab adds to it: clock, refresh policy, faults, request record. The root hub has one, and so has every namespace.
+// A hub knows nothing of its bench; without -lab none of this exists.
 //
 // lab.go owns the namespaces, the operations and the key.
 package lab

@@ -48,8 +48,8 @@ func (b *bench) setLifetimes(w http.ResponseWriter, r *http.Request) error {
 	return reply.WriteJSON(w, http.StatusOK, b.viewLifetimes())
 }
 
-// lifetimes returns those of the tokens of new sessions: what a test has set, or what the dialect in force comes with, or
-// what the operator has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
+// lifetimes returns those of the tokens of new sessions: what a test has set, or what the dialect in force comes with,
+// or what the operator has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
 func (b *bench) lifetimes() (access, refresh time.Duration) {
 	access, refresh = b.lab.Access, b.lab.Refresh
 	if d := b.dialect.Load(); d != nil && d != b.lab.Dialect {

@@ -22,8 +22,8 @@ import (
 	"authhub/internal/request"
 )
 
-// look returns what the record says of a request before it is served, and the token that it presents ("" for none). call
-// is what it means in a dialect, or nil. digestBody has read the body.
+// look returns what the record says of a request before it is served, and the token that it presents ("" for none).
+// call is what it means in a dialect, or nil. digestBody has read the body.
 func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, call *dialect.Call) (*record.Request, string) {
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
@@ -168,8 +168,8 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 	return "valid"
 }
 
-// tokenInAddress reports whether the address carries a token, and returns one that it carries, if it looks like one of ours:
-// RFC 6750 section 2.3 names access_token, and a JWS is told by its looks.
+// tokenInAddress reports whether the address carries a token, and returns one that it carries, if it looks like one of
+// ours: RFC 6750 section 2.3 names access_token, and a JWS is told by its looks.
 func tokenInAddress(r *http.Request) (token string, found bool) {
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {

@@ -85,8 +85,8 @@ func (b *bench) countFindings() int {
 	return len(verdict.Findings)
 }
 
-// redirectToPage sends a client that left out the slash to the page. The address is relative, like those in the page, so
-// that it holds behind any prefix (RFC 9110 section 10.2.2).
+// redirectToPage sends a client that left out the slash to the page. The address is relative, like those in the page,
+// so that it holds behind any prefix (RFC 9110 section 10.2.2).
 func redirectToPage(w http.ResponseWriter, r *http.Request, name string) error {
 	w.Header().Set("Location", (&url.URL{Path: name + "/", RawQuery: r.URL.RawQuery}).String())
 	w.WriteHeader(http.StatusPermanentRedirect)

@@ -96,7 +96,8 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	return reply.WriteJSON(w, http.StatusOK, s)
 }
 
-// takeFiles returns the three files if all are available, else nil. Errors: a 507 if they are too large; results.ErrBroken.
+// takeFiles returns the three files if all are available, else nil. Errors: a 507 if they are too large;
+// results.ErrBroken.
 func takeFiles(f *results.Folder) (*snapshotFiles, error) {
 	contents, modified, err := f.Contents(maxSnapshotFiles)
 	if errors.Is(err, fs.ErrNotExist) {

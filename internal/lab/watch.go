@@ -91,9 +91,9 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	answer.Finish()
 }
 
-// linger lets the answer to a logout wait for a moment. The hub takes a tenth of a millisecond for it, and what the client
-// has sent at the same time over new connections would look as if it had been sent after the answer. Short waits: a
-// process that had to stand still for one of them hears what came meanwhile before the last.
+// linger lets the answer to a logout wait for a moment. The hub takes a tenth of a millisecond for it, and what the
+// client has sent at the same time over new connections would look as if it had been sent after the answer. Short
+// waits: a process that had to stand still for one of them hears what came meanwhile before the last.
 func linger(ctx context.Context) {
 	for range 5 {
 		select {
@@ -104,8 +104,8 @@ func linger(ctx context.Context) {
 	}
 }
 
-// meet lets a request meet its fault, and reports whether that was all: then it has been answered, or nobody waits for an
-// answer.
+// meet lets a request meet its fault, and reports whether that was all: then it has been answered, or nobody waits for
+// an answer.
 func (b *bench) meet(f *fault.Encounter, answer *fault.Tap, r *http.Request) bool {
 	stays := f.Wait(b.ctx, answer, r.Context())
 	b.lab.RenewDeadline(answer)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestDeadlines: a noted deadline ends a read at the instant at which the connection's own would, whatever was asked for
-// before it, and a write as well.
+// TestDeadlines: a noted deadline ends a read at the instant at which the connection's own would, whatever was asked
+// for before it, and a write as well.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	const second = time.Second

@@ -1,5 +1,4 @@
-// Package passwd hashes passwords and limits guesses. Hashes are PBKDF2-HMAC-SHA256 (RFC 8018 section 5.2). It knows
-// no users.
+// Package passwd hashes passwords (PBKDF2-HMAC-SHA256, RFC 8018 section 5.2) and limits guesses; it knows no users.
 //
 // passwd.go owns what a password is checked against, hasher.go the work, turns.go whose turn it is, and throttle.go
 // the limit on failed logins.

@@ -1,7 +1,8 @@
-// The JSON of the three files. Each file is one object with one point, station or alert per line, so that it is
-// readable in a terminal and a diff shows what changed. Numbers are rounded as whole numbers (half up) and written in
-// their shortest decimal form.
-
+// Package phase2 turns readings of pH into three results: the same bytes for the same input on every platform.
+//
+// results.go owns the JSON of the three files. Each file is one object with one point, station or alert per line, so
+// that it is readable in a terminal and a diff shows what changed. Numbers are rounded as whole numbers (half up) and
+// written in their shortest decimal form.
 package phase2
 
 import (

@@ -1,4 +1,4 @@
-// Package ready tells the world that a hub listens, and asks a hub whether it is ready.
+// Package ready announces that a hub listens, and asks another hub whether it is ready.
 package ready
 
 import (

@@ -1,4 +1,4 @@
-// Package request reads what requests bring: bodies of JSON and forms, queries, and bearer tokens. It refuses the rest.
+// Package request reads what requests bring: bodies of JSON and forms, queries, and bearer tokens.
 package request
 
 import (
@@ -66,7 +66,8 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*Form, e
 	return &Form{Members: members}, err
 }
 
-// CheckCoding refuses a body in a content coding such as gzip (RFC 9110 section 15.5.16): the hub takes bodies as they are.
+// CheckCoding refuses a body in a content coding such as gzip (RFC 9110 section 15.5.16): the hub takes bodies as they
+// are.
 func CheckCoding(r *http.Request) error {
 	coding := r.Header.Get("Content-Encoding")
 	if coding == "" || strings.EqualFold(coding, "identity") {
@@ -249,7 +250,8 @@ func (s *cutter) cutString() string {
 	return text
 }
 
-// needsEscape reports whether valid UTF-8 has an escape or what has to be one. It looks at bytes, since a token is long.
+// needsEscape reports whether valid UTF-8 has an escape or what has to be one. It looks at bytes, since a token is
+// long.
 func needsEscape(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] == '\\' {

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Dial opens a connection to a hub, which is closed at the end of the test. A read or write that takes 20 seconds fails.
+// Dial opens a connection to a hub, which is closed at the end of the test. A read or write that takes 20 seconds
+// fails.
 func Dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)

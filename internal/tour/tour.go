@@ -1,4 +1,4 @@
-// Package tour tells the story of a hub by asking it. It prints every answer and holds it against the contract.
+// Package tour plays the story of a hub, prints every answer, and checks it against the contract.
 package tour
 
 import (

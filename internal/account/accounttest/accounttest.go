@@ -20,8 +20,8 @@ type Backend struct {
 	// Kill ends all stores as a kill of their hubs does, and returns new ones on the same state. It is nil if the state
 	// ends with the hub.
 	Kill func(t *testing.T) []account.Store
-	// Lossy returns one more store on the same state, which loses a part of the answers that it gets from its engine after
-	// the change was made. It is nil if there is no engine.
+	// Lossy returns one more store on the same state, which loses a part of the answers that it gets from its engine
+	// after the change was made. It is nil if there is no engine.
 	Lossy func(t *testing.T) account.Store
 }
 

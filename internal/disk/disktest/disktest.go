@@ -1,4 +1,4 @@
-// Package disktest is a disk in memory for tests. It fails as told and has power cuts.
+// Package disktest is a disk in memory for tests, which fails as told and has power cuts.
 package disktest
 
 import (

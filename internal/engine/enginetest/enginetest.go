@@ -121,7 +121,7 @@ func (c *Cluster) Address() string {
 // Node returns the address of one node.
 func (c *Cluster) Node(i int) string { return fmt.Sprintf("http://%s:%d", host, c.nodes[i].client) }
 
-// Kill kills a node's process; one that does not run is left alone.
+// Kill kills a node's process; it leaves a node that does not run alone.
 func (c *Cluster) Kill(i int) {
 	n := c.nodes[i]
 	n.mu.Lock()

@@ -70,7 +70,8 @@ func (c *Cluster) Address() string {
 	return strings.Join(addresses, ",")
 }
 
-// Fail lets fault decide what becomes of each request from now on; nil ends it. fault is called by one request at a time.
+// Fail lets fault decide what becomes of each request from now on; nil ends it. fault is called by one request at a
+// time.
 func (c *Cluster) Fail(fault func(path string) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

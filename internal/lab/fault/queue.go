@@ -1,4 +1,4 @@
-// Package fault is what goes wrong, on demand, at the edge of an operation: before it, or after its work is committed.
+// Package fault makes operations fail as a test has ordered, before they begin or after their work is committed.
 //
 // Faults stand in a queue. A request is taken by the first fault that matches it and is not spent; a fault that still
 // skips counts the request and leaves it to the next fault. What a fault does comes in this order: delay, hold, then at
@@ -20,7 +20,7 @@ import (
 
 const MaxFaults = 1_000
 
-// Fault is one in the queue. What it was ordered to do does not change; its counts are under Queue.mu.
+// Fault is a fault in the queue. Its order does not change; its counts are under Queue.mu.
 type Fault struct {
 	Order
 	ID            string
@@ -63,7 +63,8 @@ type Queue struct {
 	made   int
 }
 
-// Add puts f at the end of the queue and returns it as clients see it. Where there are many, those that are spent make room; else a 507.
+// Add puts f at the end of the queue and returns it as clients see it. Where there are many, those that are spent make
+// room; else a 507.
 func (q *Queue) Add(f *Fault) (View, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package record keeps what came in, for tests to look at, to wait for (expect.go) and to judge (package judge).
+// Package record keeps the requests that came in, so that tests can look at them and wait for them (expect.go).
 //
 // A request is noted when it arrives and completed when it has been answered, so that one that is held can be seen
 // waiting. Of a token the record keeps what it was, never the token.
@@ -157,7 +157,7 @@ func (l *Log) changedLocked() <-chan struct{} {
 	return l.changed
 }
 
-// CurrentVersion returns a number that is another one after each change.
+// CurrentVersion returns a number that differs after each change.
 func (l *Log) CurrentVersion() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package strict reads the questions of the lab: JSON bodies and queries in which nothing unknown may stand. A member that
-// is null counts as absent.
+// Package strict reads bodies and queries of the lab and refuses unknown members; a member that is null counts as
+// absent.
 package strict
 
 import (
