@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -135,7 +136,7 @@ func (s *scope) lacks(path, name string) string {
 		}
 		return value + " is no value of " + of + "; claims are " + strings.Join(hubClaims, ", ") + ` and those of "claims"`
 	case fault == "" && s.request:
-		return clip(name) + ` names no {part} of "on" of ` + of
+		return noPart(rest, s.params)
 	case name == "csrf_token" && slices.Contains(s.names, "access_token"):
 		return value + " is no value of " + of + ` without "csrf" in "cookies"`
 	}
@@ -147,4 +148,9 @@ func (s *scope) lacks(path, name string) string {
 		all += ", and those of the request such as body.NAME (write $$ for a text that begins with $)"
 	}
 	return value + " is no value of " + of + "; there are " + all
+}
+
+// noPart is the fault of path.NAME where the path has parts of these names only.
+func noPart(name string, params []string) string {
+	return "path." + clip(name) + ` names no {part} of "on", which has ` + cmp.Or(strings.Join(params, ", "), "none")
 }

@@ -256,7 +256,7 @@ func (op *operation) parseSources(text string, isTime bool) (sources, string) {
 	s, fault := parseSources(text, isTime)
 	for _, place := range s.places {
 		if fault == "" && place.kind == "path" && !slices.Contains(op.params(), place.path[0]) {
-			fault = "path." + clip(place.path[0]) + ` names no {part} of "on"`
+			fault = noPart(place.path[0], op.params())
 		}
 	}
 	return s, fault

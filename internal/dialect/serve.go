@@ -84,6 +84,9 @@ func (c *Call) ownRequest(r *http.Request, on string, host Host) *http.Request {
 	if slices.Contains(c.called.verb.in, "token") {
 		if c.in["token"] != nil {
 			own.Header.Set("Authorization", "Bearer "+cmp.Or(c.Token, "?")) // a number, say, is no token
+			if given := r.Header["Authorization"]; c.from["token"].kind == "authorization" && len(given) > 1 {
+				own.Header["Authorization"] = append(own.Header["Authorization"], given[1:]...) // the hub refuses two
+			}
 		}
 		return own.WithContext(r.Context())
 	}

@@ -242,7 +242,8 @@ func (t *templates) names(path, s string) named {
 	var faults []string
 	for _, name := range values {
 		if strings.HasPrefix(name, "$") {
-			t.p.fault(path, fmt.Sprintf(`"$%s" has %s among names, which stand without $ after a |: "$user.name|user.id|'text'"`, clip(s), clip(name)))
+			right := strings.NewReplacer("$", "", "{", "", "}", "").Replace(s)
+			t.p.fault(path, fmt.Sprintf(`"$%s" has %s among its names, which stand without $ after a |: "$%s"`, clip(s), clip(name), clip(right)))
 			return all
 		}
 		if fault := t.scope.lacks(path, name); fault != "" {

@@ -98,6 +98,7 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	if got := h.get("/jwt", "Authorization", "JWT x").header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `JWT realm="authhub", error="invalid_token"`) {
 		t.Errorf("the challenge is %s, want the client's scheme", got)
 	}
+	h.get("/jwt", "Authorization", "JWT x", "Authorization", "JWT y").wantDialect(401, `{"d":"The request has more than one Authorization header. Send one."`)
 	row("/again", `{}`, 401, `{"d":"This operation needs a token: renewal in the body, or the cookie rid."}`)
 	row("/again", `{"renewal":7}`, 422, `{"d":"renewal: must be a string"`)
 	row("/kind", `{}`, 400, `{"d":"The request lacks kind in the body."}`)
