@@ -187,24 +187,31 @@ func (v values) errorValues(p *reply.Error, retryAfter string) {
 // translate puts what the hub says of its own members and headers into the client's names and units.
 func (c *Call) translate(p *reply.Error) {
 	for i := range p.Fields {
-		f := &p.Fields[i]
-		switch s := c.called.in[f.Field]; {
-		case f.Field == "username" && c.in["username"] == nil && c.in["email"] == nil:
-			f.Detail = "is required"
-			if name, other := c.nameOf("username"), c.nameOf("email"); name != other {
-				f.Detail += " (or " + other + ")"
-			}
-		case s.unit != 0:
-			f.Detail = "must be a number of " + s.unitName() + " above 0" // one that is too high becomes the highest
-		}
-		f.Field = c.nameOf(f.Field)
+		c.translateField(&p.Fields[i], p.Code)
 	}
 	switch {
 	case p.Code == "token_missing":
 		p.Detail = "This operation needs a token: " + words(slices.Concat(c.called.in["token"].places, c.called.in["refresh_token"].places)) + "."
-	case p.Code == "invalid_field" && len(p.Fields) > 0:
+	case len(p.Fields) > 0 && p.Fields[0].Detail != p.Detail: // else it is a sentence that names no member
 		p.Detail = p.Fields[0].Field + ": " + p.Fields[0].Detail
 	}
+}
+
+// translateField does the same for one field of an error with this code.
+func (c *Call) translateField(f *reply.FieldError, code string) {
+	name, other := c.nameOf(f.Field), c.nameOf("email")
+	switch s := c.called.in[f.Field]; {
+	case f.Field == "username" && c.in["username"] == nil && c.in["email"] == nil:
+		f.Detail = "is required"
+		if name != other {
+			f.Detail += " (or " + other + ")"
+		}
+	case s.unit != 0:
+		f.Detail = "must be a number of " + s.unitName() + " above 0" // one that is too high becomes the highest
+	case strings.HasSuffix(code, "_taken") && name != f.Field:
+		f.Detail = "belongs to another account"
+	}
+	f.Field = name
 }
 
 // scheme returns that of the Authorization header in which the client sends its token; Bearer where it sends none.

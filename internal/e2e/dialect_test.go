@@ -69,6 +69,7 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	h.faulty = true // openapi.json does not describe the dialect's answers
 	operations := `{"op":"register","on":"POST /new","in":{"username":"body.user.nick","email":"body.user.mail","password":"body.user.secret"}},
 		{"op":"register","on":"POST /mail","in":{"username":"body.mail","email":"body.mail","password":"body.secret"}},
+		{"op":"register","on":"POST /own"},
 		{"op":"login","on":"POST /in","in":{"email":"body.mail|query.mail","password":"header.X-Secret","expires_in":"body.mins in minutes"}},
 		{"op":"me","on":"GET /me","in":{"token":"header.X-Token|query.key"}},
 		{"op":"me","on":"GET /jwt","in":{"token":"authorization.JWT"}},
@@ -89,9 +90,10 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	}
 	row("/new", `{}`, 422, `{"d":"user.nick: is required (or user.mail)","f":{"user.nick":["is required (or user.mail)"],"user.secret":["must be 8 to 256 bytes"]},"e":[{"field":"user.nick",`)
 	row("/new", `{"user":{"mail":"kim@x.test","nick":"kim","secret":7}}`, 422, `{"d":"user.secret: must be a string"`)
-	row("/new", `{"user":{"mail":"demo@example.test","nick":"kim","secret":"long-enough"}}`, 409, `{"d":"The e-mail address belongs to another account.","f":{"user.mail":["The e-mail`)
+	row("/new", `{"user":{"mail":"demo@example.test","nick":"kim","secret":"long-enough"}}`, 409, `{"d":"user.mail: belongs to another account","f":{"user.mail":["belongs to another account"]}`)
 	row("/mail", `{"secret":"long-enough"}`, 422, `{"d":"mail: is required","f":{"mail":["is required"]},`)
-	row("/mail", `{"mail":"demo@example.test","secret":"long-enough"}`, 409, `{"d":"The`)
+	row("/mail", `{"mail":"demo@example.test","secret":"long-enough"}`, 409, `{"d":"mail: belongs to another account","f":{"mail":["belongs`)
+	row("/own", `{"username":"demo","password":"long-enough"}`, 409, `{"d":"The user name is taken. Choose another one.","f":{"username":["The user`)
 	row("/in", `{"mins":-1}`, 422, `{"d":"mail: is required","f":{"X-Secret":["is required"],"mail":["is required"],"mins":["must be a number of minutes above 0"]}`)
 	row("/me", ``, 401, `{"d":"This operation needs a token: the header X-Token, or the query parameter key."}`)
 	row("/jwt", ``, 401, `{"d":"This operation needs a token: Authorization: JWT TOKEN."}`)
