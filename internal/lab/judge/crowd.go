@@ -16,7 +16,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	switch {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
-	case len(rounds) >= chain:
+	case len(rounds) >= chain, rests(row) >= chain-1:
 		return false // tries of one caller, or of each of several
 	case isSideBySide(row):
 		return len(row) < chain*slices.Max(rounds)
@@ -38,6 +38,21 @@ func roundsOf(row []*Exchange, lull time.Duration) []int {
 		}
 	}
 	return rounds
+}
+
+// rests returns how many times at most a connection was left idle for a while (apart) before the row went on over it. No
+// caller waits in a queue for a connection that is idle.
+func rests(row []*Exchange) int {
+	most := 0
+	n, latest := make(map[int64]int), make(map[int64]*Exchange)
+	for _, e := range row {
+		if last := latest[e.Conn]; e.Conn != 0 && last != nil && last.End.until(e.sent()) > apart {
+			n[e.Conn]++
+			most = max(most, n[e.Conn])
+		}
+		latest[e.Conn] = e
+	}
+	return most
 }
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access token
@@ -135,7 +150,7 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 			return false
 		}
 	}
-	return again*2 > rounds[len(rounds)-1] || len(rounds) > 1 && rounds[0] > 1
+	return rounds[0] >= chain && (again*2 > rounds[0] || len(rounds) > 1)
 }
 
 // isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took turns

@@ -333,6 +333,9 @@ func TestRepeatedFailure(t *testing.T) {
 		{"three files, each twice", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), ""},
 		{"a client with two connections that asks one thing after the other", "c1 me a0 200\nc2 me a0 200\n" + loop(5, "c1 me a0 503 injected\nc2 me a0 503 injected\nafter 101ms"),
 			"repeated_failure[4 5 6 7 8 9 10 11 12 13]"},
+		{"two callers out of step, five tries each", "c1 me a0 503 injected\nafter 60ms\nc2 me a0 503 injected\nafter 60ms\n" +
+			loop(4, "c1 me a0 | c2 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
+		{"a slow loop, by chance twice three times", loop(2, loop(3, "c1 me a0 503 injected")+"after 200ms"), "repeated_failure[2 3 4 5 6 7]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected")+"after 200ms") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
