@@ -83,6 +83,12 @@ var cleanTogether = []behaviour{
 		c.refresh()
 		c.login("demo")
 	}},
+	{"a slow server, and a refresh that waits in the client's own queue", nil, nil, func(w *world) {
+		c := w.login().over(1)
+		w.drain()
+		w.fault(object{"operation": "me", "delay": "110ms", "times": 22})
+		callers(22, func(int) { c.sound() })
+	}},
 	{"eight callers in a queue, whose refresh fails", nil, nil, func(w *world) {
 		c := w.login().over(1)
 		w.drain()

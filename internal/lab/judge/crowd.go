@@ -18,7 +18,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case len(rounds) >= chain, rests(row) >= chain-1:
 		return false // tries of one caller, or of each of several
-	case isSideBySide(row):
+	case isSideBySide(row[:rounds[0]]):
 		return len(row) < chain*slices.Max(rounds)
 	}
 	return c.comesBack(row, roundsOf(row, apart/2))
@@ -124,12 +124,12 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	return nil
 }
 
-// comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
-// before they try once more: as many come again each time. One caller would go on with its one request.
+// comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait as
+// the answers ask: as many come again each time. One caller would go on with its one request.
 func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
-	last, wait := row[len(row)-1], time.Duration(0)
-	for _, e := range row {
-		wait = max(wait, e.RetryAfter)
+	last, wait := row[len(row)-1], longestWait(row)
+	if wait == 0 || rounds[0] < chain {
+		return false
 	}
 	again := 0
 	for _, e := range c.record[c.after(last):] {
@@ -140,7 +140,7 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 		if !e.isLike(last) {
 			continue
 		}
-		if again == 0 && since <= apart {
+		if again == 0 && since <= apart && row[0].End.until(last.End) < wait {
 			break // at once
 		}
 		again++
@@ -150,7 +150,24 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 			return false
 		}
 	}
-	return rounds[0] >= chain && (again*2 > rounds[0] || len(rounds) > 1)
+	return again*2 > rounds[0] || len(rounds) > 1
+}
+
+// longestWait returns how long the answers ask to wait with Retry-After, at most.
+func longestWait(row []*Exchange) (wait time.Duration) {
+	for _, e := range row {
+		wait = max(wait, e.RetryAfter)
+	}
+	return wait
+}
+
+// isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
+func (c *trial) isSettled(row []*Exchange) bool {
+	last := row[len(row)-1]
+	if slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) && !c.timeIsUp(last) {
+		return false
+	}
+	return c.waitIsOver(last, longestWait(row))
 }
 
 // isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took turns

@@ -42,6 +42,7 @@ type Exchange struct {
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
 
+	free   Mark // when the unbroken row of requests of its session ended that it is in (findRows)
 	beside bool // its client had another request under way at the same time, on another connection
 }
 

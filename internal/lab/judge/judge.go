@@ -125,13 +125,24 @@ func add(list []Finding, rule, sentence string, shown []*Exchange) []Finding {
 // without a result; if nothing but time is missing, the verdict is open.
 func (c *trial) timeIsUp(e *Exchange) bool {
 	if e.Epoch < len(c.ended) {
-		return e.End.until(c.ended[e.Epoch]) > reaction
+		return e.free.until(c.ended[e.Epoch]) > reaction
 	}
-	waited := e.End.until(c.now)
+	waited := e.free.until(c.now)
 	if waited <= reaction {
 		c.verdict.Open = max(c.verdict.Open, reaction-waited+time.Millisecond)
 	}
 	return waited > reaction
+}
+
+// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again. A verdict does not
+// wait for that longer than for a reaction.
+func (c *trial) waitIsOver(e *Exchange, wait time.Duration) bool {
+	over := wait + apart - e.End.until(c.now)
+	if wait == 0 || wait+apart > reaction || e.Epoch < len(c.ended) || over <= 0 {
+		return true
+	}
+	c.verdict.Open = max(c.verdict.Open, over)
+	return false
 }
 
 // seqs returns the numbers of these exchanges, in order, each once.

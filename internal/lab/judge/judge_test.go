@@ -52,7 +52,7 @@ func newScript(t testing.TB) *script {
 func run(t *testing.T, text string) Verdict {
 	t.Helper()
 	s := newScript(t)
-	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(text), "\n\n", "\n"), "\n") {
 		s.step(strings.TrimSpace(line))
 	}
 	return Judge(s.record, s.now, s.ended)
@@ -311,22 +311,23 @@ func TestRepeatedFailure(t *testing.T) {
 		{"with another operation between", loop(3, "c1 me a0 503 injected") + "c1 listing a0 200\n" + loop(3, "c1 me a0 503 injected"), "repeated_failure[2 3 4 6 7 8]"},
 		{"with a dead refresh token", loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[2 3 4 5 6]"},
 		{"a crowd that met the end of the token", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 200"), ""},
-		{"a crowd, and one that tries on", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200"),
+		{"a crowd, and one that tries on", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200") + "\nafter 3s",
 			"repeated_failure[2 3 4 5 6 7]"},
 		{"a crowd whose refresh fails", "advance 15m\n" + loop(5, "c1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked", ""},
 		{"the rest of a crowd, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(5, "c1 me a0 401 token_expired"), ""},
-		{"a loop that goes on behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(6, "c1 me a0 401 token_expired\nafter 300ms"),
-			"repeated_failure[4 5 6 7 8 9]"},
-		{"a loop without a refresh", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired"), "repeated_failure[2 3 4 5 6]"},
+		{"a loop that goes on behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(6, "c1 me a0 401 token_expired\nafter 300ms") + "\nafter 3s",
+			"repeated_failure[4 5 6 7 8 9] no_refresh_after_expiry[8 9]"},
+		{"a loop without a refresh", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "\nafter 3s", "no_refresh_after_expiry[2 3 4 5 6] repeated_failure[2 3 4 5 6]"},
 		{"a loop around a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 401 token_revoked"),
 			"repeated_failure[3 5 7 9 11]"},
 		{"callers in a queue, whose refresh fails", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
 		{"callers in a slow queue, whose refresh fails behind them", expired + loop(6, "slow 250ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
 		{"callers in a queue, and a logout", expired + loop(5, "c1 me a0 401 token_expired") + "c1 logout a0 204", ""},
-		{"tries one after the other, and a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 503 injected",
+		{"tries one after the other, and a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 503 injected" + "\nafter 3s",
 			"repeated_failure[2 3 4 5 6]"},
 		{"callers in a queue that wait as they are asked", loop(8, "c1 me a0 503 injected wait=1s") + "after 1s\n" + loop(8, "c1 me a0 200"), ""},
-		{"callers in a queue that try again a little later", loop(6, "c1 me a0 503 injected") + "after 250ms\n" + loop(6, "c1 me a0 200"), ""},
+		{"a loop, and other work a little later", loop(6, "c1 me a0 503 injected") + "after 250ms\n" + loop(6, "c1 me a0 200"), "repeated_failure[2 3 4 5 6 7]"},
+		{"a loop with a rest", loop(2, loop(5, "c1 me a0 503 injected")+"after 1s"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
 		{"callers in a queue that each try five times", loop(5, loop(5, "c1 me a0 503 injected")+"after 250ms") + loop(5, "c1 me a0 200"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26]"},
 		{"a loop, and other work at once", loop(5, "c1 me a0 503 injected") + loop(8, "c1 me a0 200"), "repeated_failure[2 3 4 5 6]"},
@@ -337,10 +338,10 @@ func TestRepeatedFailure(t *testing.T) {
 			loop(4, "c1 me a0 | c2 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
 		{"a slow loop, by chance twice three times", loop(2, loop(3, "c1 me a0 503 injected")+"after 200ms"), "repeated_failure[2 3 4 5 6 7]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
-		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected")+"after 200ms") + loop(6, "c1 me a0 200"), ""},
+		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
 		{"widgets that load during a slow refresh", "advance 15m\nc1 me a0 401 token_expired\nc9 refresh r0 200 later\n" + loop(6, "after 150ms\nc1 me a0 401 token_expired") + "later\n" + loop(7, "c1 me a1 200"), ""},
-		{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200"), "repeated_failure[2 4 6 8 10]"},
+		{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "\nafter 3s", "repeated_failure[2 4 6 8 10] not_repeated[2 3]"},
 		{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
 		{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
 	})
@@ -353,6 +354,8 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"on a new connection", "c1 logout a0 204\nc2 me a0 401 token_revoked", "token_after_logout[2 3]"},
 		{"on another, too close to tell", "c2 me a0 200\nc1 logout a0 204\nc2 me a0 401 token_revoked", ""},
 		{"on another, more than 100 ms later", "c2 me a0 200\nc1 logout a0 204\nafter 101ms\nc2 me a0 401 token_revoked", "token_after_logout[3 4]"},
+		{"behind it on its connection, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nc1 me a0 401 token_revoked", ""},
+		{"a little later, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nafter 300ms\nc1 me a0 401 token_revoked", "token_after_logout[3 5]"},
 		{"another logout", "c1 logout a0 204\nc1 logout a0 204", ""},
 		{"the logout's answer is lost", "c1 logout a0 204 lost\nc1 me a0 401 token_revoked", ""},
 		{"the client left before the logout was answered", "c1 logout a0 204 left\nc2 me a0 401 token_revoked", ""},
@@ -383,6 +386,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
 		{"another caller in the queue fares better", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"callers in the queue of a slow server", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 200"), ""},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
@@ -408,6 +412,9 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"nothing yet", expired + "after 1s", ""},
 		{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
 		{"a refresh in time", expired + "after 1900ms\nc1 refresh r0 200\nc1 me a1 200", ""},
+		{"a refresh that waited behind others", expired + strings.Repeat("slow 500ms c1 me a0 401 token_expired\n", 6) + "c1 refresh r0 503 injected\nafter 3s", ""},
+		{"a poll that goes on, and a refresh", expired + strings.Repeat("after 500ms\nc1 me a0 401 token_expired\n", 6) + "c1 refresh r0 503 injected\nafter 3s",
+			"no_refresh_after_expiry[2 3 4] repeated_failure[2 3 4 5 6 7 8]"},
 		{"a refresh too late", expired + "after 2100ms\nc1 refresh r0 200\nc1 me a1 200", "no_refresh_after_expiry[2]"},
 		{"a refresh after the hub's clock was advanced", expired + "advance 1m\nc1 refresh r0 200\nc1 me a1 200", ""},
 		{"a refresh that fails", expired + "c1 refresh r0 503 injected\nafter 3s", ""},
@@ -447,6 +454,11 @@ func TestOpen(t *testing.T) {
 		expired + "c1 refresh r0 200": true,
 		expired + "c1 refresh r0 200\nc1 me a1 200": false,
 		"c1 me a0 200": false,
+		expired + strings.Repeat("c1 me a0 401 token_expired\n", 5):           true,
+		strings.Repeat("c1 me a0 503 injected\n", 5):                          false,
+		strings.Repeat("c1 me a0 503 injected wait=1s\n", 2):                  true,
+		strings.Repeat("c1 me a0 503 injected wait=1s\n", 2) + "after 1200ms": false,
+		strings.Repeat("c1 me a0 503 injected wait=30s\n", 2):                 false,
 	} {
 		if v := run(t, "c1 login - 200\n"+script); v.Open > 0 != open || v.Open > reaction+time.Millisecond {
 			t.Errorf("open for %v after\n%s", v.Open, script)

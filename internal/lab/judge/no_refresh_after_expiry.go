@@ -50,8 +50,9 @@ func (r *Exchange) renews(e *Exchange) bool {
 		r.Given != nil && r.Given.Generation > e.Token.Generation
 }
 
-// inTime reports whether next came within the time that a client may take to react to the answer to e. The machine's
-// clock counts: a client does not get slower by a test that advances the hub's.
+// inTime reports whether next came within the time that a client may take to react to the answer to e, which begins when the
+// requests have been answered that it sends without a break. The machine's clock counts: a client does not get slower by a
+// test that advances the hub's.
 func inTime(e, next *Exchange) bool {
-	return next.sent().Machine.Sub(e.End.Machine) <= reaction
+	return next.sent().Machine.Sub(e.free.Machine) <= reaction
 }

@@ -22,7 +22,7 @@ const (
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
-		if !c.isCrowd(row) {
+		if !c.isCrowd(row) && c.isSettled(row) {
 			bySession.add(row[0].Session, c.chained(row)...)
 		}
 	}

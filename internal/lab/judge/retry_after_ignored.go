@@ -42,7 +42,7 @@ func (c *trial) retryAfterIgnored() {
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && (p.line.goesOn || !p.kept && !p.excused) {
+		if p.hurried != nil && (p.line.goesOn || !p.kept && !p.excused && c.waitIsOver(p.answer, p.answer.RetryAfter)) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -67,23 +67,30 @@ type plea struct {
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what was in
-// time for another answer.
+// time for another answer, or what waited for a slow server most of the time.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
 		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-tolerance
 	})
-	return n == 0 || p.answer.End.until(first[n-1].sent()) <= p.answer.RetryAfter/2
+	if n == 0 {
+		return true
+	}
+	last := p.next + n - 1
+	span := p.answer.End.until(p.line.first[last].sent())
+	return span <= p.answer.RetryAfter/2 || p.line.busy[last]-p.line.busy[p.next] > span/2
 }
 
 // line is the same request, time and again.
 type line struct {
 	session string
-	first   []*Exchange // requests that were not in time for any answer
-	goesOn  bool        // something came in the second half of the time that an answer had asked for
-	pleas   []*plea     // that may still be kept, oldest first
-	burst   int         // counts the breaks
-	end     Mark        // of the latest to end
+	first   []*Exchange     // requests that were not in time for any answer
+	busy    []time.Duration // how long those before each of first took
+	goesOn  bool            // something came in the second half of the time that an answer had asked for
+	pleas   []*plea         // that may still be kept, oldest first
+	burst   int             // counts the breaks
+	took    time.Duration   // all of first
+	end     Mark            // of the latest to end
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
@@ -96,7 +103,10 @@ func (l *line) add(e *Exchange) *plea {
 	}
 	inTime := l.keep(e)
 	if !inTime {
-		l.first = append(l.first, e)
+		l.first, l.busy = append(l.first, e), append(l.busy, l.took)
+		if e.End.Order > 0 {
+			l.took += e.End.Machine.Sub(e.Arrival.Machine)
+		}
 	}
 	l.hurry(e, inTime)
 	if !e.received() || e.Status < 400 || e.RetryAfter == 0 {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"sort"
+	"time"
 )
 
 // session is what the record has of one session.
@@ -45,6 +46,7 @@ func sessionsOf(record []*Exchange) []*session {
 		s.expired.sort()
 		s.refused.sort()
 		s.revoked.sort()
+		s.findRows()
 	}
 	return sessions
 }
@@ -74,6 +76,31 @@ func (s *session) add(e *Exchange) {
 		s.revoked.add(e)
 	} else {
 		s.refused.add(e)
+	}
+}
+
+// stall is how long a client may be held up by its machine between two requests that it sends without a break.
+const stall = 250 * time.Millisecond
+
+// findRows finds the rows in which the client's requests come without a break (stall). A client that allows itself one or
+// two connections sends a refresh, too, when those that wait in front of it have been answered.
+func (s *session) findRows() {
+	first, end := 0, Mark{}
+	for i, e := range s.exchanges {
+		if i > 0 && end.Order > 0 && end.until(e.sent()) > stall {
+			s.endRow(first, i, end)
+			first, end = i, Mark{}
+		}
+		if e.End.Order > end.Order {
+			end = e.End
+		}
+	}
+	s.endRow(first, len(s.exchanges), end)
+}
+
+func (s *session) endRow(first, next int, end Mark) {
+	for _, e := range s.exchanges[first:next] {
+		e.free = end
 	}
 }
 

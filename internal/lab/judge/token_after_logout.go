@@ -15,6 +15,9 @@ const late = time.Second
 // A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
 // worthless to its client as well, but for one refresh and for what follows within a second.
 //
+// Where a client sent others behind the logout before that was answered, what comes next without a break may have waited
+// in its queue since then.
+//
 // The same second has a client that logs out because its own race has ended the session: its other callers find out one by
 // one. That race is what two_refreshes tells.
 //
@@ -47,6 +50,7 @@ func (c *trial) tokenAfterLogout(s *session) {
 type ending struct {
 	logout *Exchange
 	told   *Exchange // the answer by which the client knows
+	hasty  bool      // the client went on before it was answered
 	slack  time.Duration
 }
 
@@ -54,6 +58,9 @@ type ending struct {
 // hear that it is refused.
 func (end *ending) covers(e *Exchange) bool {
 	if end.told != end.logout && e.isRefresh() && !end.told.isRefresh() {
+		return false
+	}
+	if end.hasty && e.free.Order == end.logout.free.Order {
 		return false
 	}
 	return e.follows(end.told) && end.told.End.until(e.Arrival) >= end.slack
@@ -73,13 +80,19 @@ func (s *session) logout() *ending {
 		if !e.isLogout() || e.Elsewhere {
 			continue
 		}
-		end := &ending{logout: e, told: e}
+		end := &ending{logout: e, told: e, hasty: s.goesOnDuring(e)}
 		if slices.ContainsFunc(s.refreshes, func(r *Exchange) bool { return r.saw("token_reused") && r.Arrival.Order < e.Arrival.Order }) {
 			end.slack = late
 		}
 		return end
 	}
 	return nil
+}
+
+// goesOnDuring reports whether the client sent something while e was under way.
+func (s *session) goesOnDuring(e *Exchange) bool {
+	next := s.from(e)[1:]
+	return len(next) > 0 && next[0].Arrival.Order < e.End.Order
 }
 
 // endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or, without
@@ -98,13 +111,13 @@ func (c *trial) endedElsewhere(s *session) *ending {
 			told = e
 		}
 		if e.isRefresh() {
-			return &ending{logout, e, late}
+			return &ending{logout: logout, told: e, slack: late}
 		}
 	}
 	if told == nil {
 		return nil
 	}
-	return &ending{logout, told, late}
+	return &ending{logout: logout, told: told, slack: late}
 }
 
 // logoutOfAll returns the first logout of all of a user's sessions after s had begun, or nil.
