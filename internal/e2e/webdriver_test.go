@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // browser is one window of a headless Chromium that tests share, one after the other. Each hub of theirs is an origin
@@ -129,12 +130,15 @@ func (b *browser) devtools(command string, parameters any) {
 
 // quitBrowsers ends the browsers, which no test uses any more.
 func quitBrowsers() {
-	for range cap(browsers) {
-		if b := <-browsers; b != nil {
-			if r, err := http.NewRequest("DELETE", b.session, nil); err == nil {
-				if resp, err := http.DefaultClient.Do(r); err == nil {
-					resp.Body.Close()
-				}
+	client := &http.Client{Timeout: 10 * time.Second}
+	close(browsers)
+	for b := range browsers {
+		if b == nil {
+			continue
+		}
+		if r, err := http.NewRequest("DELETE", b.session, nil); err == nil {
+			if resp, err := client.Do(r); err == nil {
+				resp.Body.Close()
 			}
 		}
 	}
