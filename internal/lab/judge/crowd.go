@@ -11,7 +11,7 @@ import (
 // sends them over the connections that it allows itself, one behind the other, so that on the wire they look like tries of
 // one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
-	rounds := roundsOf(row, apart)
+	rounds := roundsOf(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
@@ -21,15 +21,15 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case isSideBySide(row[:rounds[0]]):
 		return len(row) < chain*slices.Max(rounds)
 	}
-	return c.comesBack(row, roundsOf(row, apart/2))
+	return c.comesBack(row, rounds)
 }
 
-// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for this long.
-// Callers that wait in a queue come without a break.
-func roundsOf(row []*Exchange, lull time.Duration) []int {
+// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for a while
+// (apart). Callers that wait in a queue come without a break.
+func roundsOf(row []*Exchange) []int {
 	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(e.sent()) > lull {
+		if end.until(e.sent()) > apart {
 			rounds = append(rounds, 0)
 		}
 		rounds[len(rounds)-1]++
@@ -80,8 +80,9 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 func (c *trial) sentAgain(got, first, last *Exchange) int {
 	n := 0
 	for _, e := range c.record[c.after(first):] {
-		if e.Operation == first.Operation && e.isAccess() && e.User == first.User &&
-			(e.Session != first.Session || e.Token.isOf(got.Given)) && (inTime(got, e) || inTime(last, e)) {
+		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
+			e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first)
+		if renewed && e.Operation == first.Operation && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
 		}
 	}

@@ -337,6 +337,10 @@ func TestRepeatedFailure(t *testing.T) {
 		{"two callers out of step, five tries each", "c1 me a0 503 injected\nafter 60ms\nc2 me a0 503 injected\nafter 60ms\n" +
 			loop(4, "c1 me a0 | c2 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
 		{"a slow loop, by chance twice three times", loop(2, loop(3, "c1 me a0 503 injected")+"after 200ms"), "repeated_failure[2 3 4 5 6 7]"},
+		{"a loop with a dead token, and a login", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
+		{"a crowd, and a login", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 200 other\n" + loop(6, "c1 me b0 200") + "after 3s", ""},
+		{"a loop with pauses, and the like behind it", loop(6, "c1 me a0 503 injected\nafter 90ms") + loop(6, "c1 me a0 200\nafter 90ms"), "repeated_failure[2 3 4 5 6 7]"},
+		{"a loop with pauses under Retry-After", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", "repeated_failure[2 3 4 5 6 7]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},

@@ -104,6 +104,11 @@ func (s *session) endRow(first, next int, end Mark) {
 	}
 }
 
+// beganAfter reports whether the session began after e had arrived. Nothing is known of nil.
+func (s *session) beganAfter(e *Exchange) bool {
+	return s != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
+}
+
 // from returns the exchanges from first on; none for nil.
 func (s *session) from(first *Exchange) []*Exchange {
 	if first == nil {
