@@ -170,10 +170,11 @@ type terminal struct {
 
 func (r *reader) start(name string, args ...string) *terminal {
 	r.t.Helper()
-	ctx, cancel := context.WithCancel(r.t.Context())
+	ctx, cancel := context.WithCancel(context.Background()) // the test's own would interrupt a shell before its input ends
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second // for what keeps its output open
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		r.t.Fatal(err)
@@ -192,7 +193,17 @@ func (r *reader) start(name string, args ...string) *terminal {
 		}
 	}()
 	go func() { cmd.Wait(); in.Close(); close(ended) }()
-	term.stop = func() { stdin.Close(); cancel(); <-ended }
+	term.stop = func() {
+		stdin.Close()
+		if len(args) == 0 { // a shell ends with its input, and its trap ends what it has started
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+			}
+		}
+		cancel()
+		<-ended
+	}
 	r.t.Cleanup(term.stop)
 	return term
 }

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 
 // runAll runs the tests and looks at what the shared hub has logged.
 func runAll(m *testing.M) int {
+	testkit.WaitTogether(4)
 	status := m.Run()
 	defer os.RemoveAll(buildDir)
 	quitBrowsers()
