@@ -73,7 +73,7 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 	case c.refreshesAround(first, last)*2 > len(row):
 		return got == nil || again > 0
 	}
-	return got == nil && c.givesUp(first, last, atOnce)
+	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
 }
 
 // sentAgain counts the requests with new tokens that may be those from first to last again.
@@ -100,16 +100,20 @@ func (c *trial) refreshesAround(first, last *Exchange) int {
 	return n
 }
 
-// givesUp reports whether a client that got no new token tried to, or logged out: while the requests from first to last
+// givesUp reports whether a client tried in vain to get a new token, or logged out: while the requests from first to last
 // came, or in time after them if they came at once. What comes within a second behind such a try may have left before the
 // client heard of it; the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
-	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts), func(r *Exchange) bool {
-		if r.endedBefore(last) {
+	failed := slices.DeleteFunc(slices.Clone(c.logins), func(login *Exchange) bool { return login.Given != nil || login.User != "" && login.User != s.user })
+	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, failed), func(r *Exchange) bool {
+		switch {
+		case r.exchanged():
+			return false
+		case r.endedBefore(last):
 			return r.End.until(last.Arrival) <= late
 		}
-		return !r.exchanged() && (r.Arrival.Order < last.Arrival.Order || atOnce && inTime(last, r))
+		return r.Arrival.Order < last.Arrival.Order || atOnce && inTime(last, r)
 	})
 }
 

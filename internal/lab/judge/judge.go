@@ -50,6 +50,7 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 		}
 	}
 	sessions := sessionsOf(record)
+	findLogins(sessions, c.logins)
 	for _, s := range sessions {
 		c.sessions[s.id] = s
 	}

@@ -37,6 +37,7 @@ type script struct {
 	issued  map[int]time.Time    // of the pairs
 	opened  map[string]time.Time // of the connections
 	origin  Origin
+	line    string   // of the script, that is being played
 	pending []func() // answers that are still to come
 	session string
 }
@@ -92,6 +93,7 @@ func (s *script) step(line string) {
 		s.startEpoch()
 		s.now.Hub = s.now.Hub.Add(-s.span(words[1]))
 	default:
+		s.line = line
 		s.exchange(line)
 	}
 }
@@ -146,7 +148,7 @@ func (s *script) arrive(words []string) *Exchange {
 	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
 		Operation: operation, Method: "GET", Path: "/" + path, Origin: s.origin,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
-	if operation == "login" {
+	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
 		e.Session, e.User = s.session, "demo"
 	}
 	if strings.HasPrefix(token, "b") {
@@ -174,6 +176,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Hub = 0
 		case word == "all":
 			e.Everywhere = true
+		case word == "stranger":
+			e.User = word
 		case word == "other":
 			e.Session = "other"
 		case word == "address":
@@ -341,6 +345,10 @@ func TestRepeatedFailure(t *testing.T) {
 		{"a crowd, and a login", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 200 other\n" + loop(6, "c1 me b0 200") + "after 3s", ""},
 		{"a loop with pauses, and the like behind it", loop(6, "c1 me a0 503 injected\nafter 90ms") + loop(6, "c1 me a0 200\nafter 90ms"), "repeated_failure[2 3 4 5 6 7]"},
 		{"a loop with pauses under Retry-After", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", "repeated_failure[2 3 4 5 6 7]"},
+		{"callers in a queue, whose login fails", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
+		{"callers in a queue, whose refresh fails, while another device logs in", expired + loop(6, "c1 me a0 401 token_expired") +
+			"c1 refresh r0 503 injected\nc2 login - 200 other\nc2 me b0 200\nafter 3s", ""},
+		{"a loop with the old token right behind a refresh", "c1 refresh r0 200\n" + loop(6, "c1 me a0 401 token_expired") + "after 3s", "repeated_failure[3 4 5 6 7 8] early_refresh[2]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
@@ -429,6 +437,12 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 		{"of a logout", "advance 15m\nc1 logout a0 401 token_expired\nafter 3s", ""},
 		{"a login before it, in whose session the user goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
+		{"a login before it, and both sessions are used", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc2 me b0 200\nafter 700ms\nc1 me a0 401 token_expired\nc2 me b0 200\nafter 3s",
+			"no_refresh_after_expiry[3 5]"},
+		{"a login of another device", expired + "c2 login - 200 other\nafter 700ms\nc1 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[2 4]"},
+		{"a login of another user", expired + "c2 login - 200 other stranger\nafter 3s", "no_refresh_after_expiry[2]"},
+		{"a login as another user", expired + "c1 login - 200 other stranger\nafter 3s", ""},
+		{"an answer of its own kind", "c1 me a0 403 injected token_expired\nafter 3s", "no_refresh_after_expiry[2]"},
 		{"a login before it, in whose session nobody goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[3]"},
 		{"a login instead", expired + "after 10s\nc1 login - 200", ""},
 		{"a logout instead", expired + "after 10s\nc1 logout a0 204", ""},

@@ -1,6 +1,9 @@
 package judge
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
@@ -24,15 +27,16 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
 	anyLater := func(all []*Exchange) bool { return len(all) > 0 && later(all[len(all)-1]) }
-	return anyLater(c.logins) || c.movedOn(s, e) || anyLater(s.logouts) ||
+	return s.login != nil && later(s.login) && !s.isUsedAfter(s.login) || c.movedOn(s, e) || anyLater(s.logouts) ||
 		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying)
 }
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that session.
 func (c *trial) movedOn(s *session, e *Exchange) bool {
 	given := s.given[e.Token.Generation]
-	if given == nil {
-		return false
+	first := cmp.Or(s.firstRefused[e.Token.Generation], e)
+	if given == nil || s.lastUse.free.Order > first.free.Order {
+		return false // it goes on with the old one
 	}
 	over := given.Given.Issued.Add(given.Given.Lifetime)
 	return slices.ContainsFunc(c.logins, func(login *Exchange) bool {

@@ -17,6 +17,8 @@ type session struct {
 	exchanges []*Exchange // in order of arrival
 	refreshes []*Exchange // those of them that are refreshes
 	logouts   []*Exchange // those of them that are logouts
+	lastUse   *Exchange   // the last with an access token
+	login     *Exchange   // the last that its user sent, or somebody over one of its connections
 	expiries  []*expiry   // in order of their first refresh
 
 	expired      earliest          // answers token_expired
@@ -66,6 +68,9 @@ func (s *session) add(e *Exchange) {
 	if e.Token != nil && e.saw("token_expired") {
 		s.expired.add(e)
 	}
+	if e.isAccess() {
+		s.lastUse = e
+	}
 	if !e.isAccess() || !e.refused() {
 		return
 	}
@@ -102,6 +107,32 @@ func (s *session) endRow(first, next int, end Mark) {
 	for _, e := range s.exchanges[first:next] {
 		e.free = end
 	}
+}
+
+// isUsedAfter reports whether an access token of the session was used when e had been answered.
+func (s *session) isUsedAfter(e *Exchange) bool { return s.lastUse != nil && s.lastUse.follows(e) }
+
+// findLogins finds the last login of each session's user. Where the client logs in as somebody else, a connection shows it.
+func findLogins(sessions []*session, logins []*Exchange) {
+	ofUser, overConn := make(map[string]*Exchange), make(map[int64]*Exchange)
+	for _, e := range logins {
+		ofUser[e.User], overConn[e.Conn] = e, e
+	}
+	for _, s := range sessions {
+		s.login = latest(ofUser[s.user], ofUser[""]) // of a login that failed nobody knows whose it was
+		for _, e := range s.exchanges {
+			if e.Conn != 0 {
+				s.login = latest(s.login, overConn[e.Conn])
+			}
+		}
+	}
+}
+
+func latest(a, b *Exchange) *Exchange {
+	if a == nil || b != nil && b.Arrival.Order > a.Arrival.Order {
+		return b
+	}
+	return a
 }
 
 // beganAfter reports whether the session began after e had arrived. Nothing is known of nil.
