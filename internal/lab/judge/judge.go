@@ -138,8 +138,8 @@ func (c *trial) timeIsUp(e *Exchange) bool {
 // waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again. A verdict does not
 // wait for that longer than for a reaction.
 func (c *trial) waitIsOver(e *Exchange, wait time.Duration) bool {
-	over := wait + apart - e.End.until(c.now)
-	if wait == 0 || wait+apart > reaction || e.Epoch < len(c.ended) || over <= 0 {
+	over := wait + stall - e.End.until(c.now)
+	if wait == 0 || wait+stall > reaction || e.Epoch < len(c.ended) || over <= 0 {
 		return true
 	}
 	c.verdict.Open = max(c.verdict.Open, over)

@@ -399,6 +399,11 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"another caller in the queue fares better", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"callers in the queue of a slow server", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 200"), ""},
+		{"callers in two queues of a slow server", loop(12, "slow 200ms c1 me a0 | c2 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 | c2 me a0 200"), ""},
+		{"a loop that waits for a slow server", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + "slow 200ms c1 me a0 200\nafter 2s",
+			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14]"},
+		{"callers of a slow server whose retries meet first tries", loop(6, "slow 200ms c1 me a0 503 injected wait=1s") +
+			loop(3, "slow 200ms c1 me a0 200\nslow 200ms c1 me a0 503 injected wait=1s") + loop(9, "slow 200ms c1 me a0 200"), ""},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
@@ -475,7 +480,7 @@ func TestOpen(t *testing.T) {
 		expired + strings.Repeat("c1 me a0 401 token_expired\n", 5):           true,
 		strings.Repeat("c1 me a0 503 injected\n", 5):                          false,
 		strings.Repeat("c1 me a0 503 injected wait=1s\n", 2):                  true,
-		strings.Repeat("c1 me a0 503 injected wait=1s\n", 2) + "after 1200ms": false,
+		strings.Repeat("c1 me a0 503 injected wait=1s\n", 2) + "after 1300ms": false,
 		strings.Repeat("c1 me a0 503 injected wait=30s\n", 2):                 false,
 	} {
 		if v := run(t, "c1 login - 200\n"+script); v.Open > 0 != open || v.Open > reaction+time.Millisecond {

@@ -42,7 +42,7 @@ func (c *trial) retryAfterIgnored() {
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && (p.line.goesOn || !p.kept && !p.excused && c.waitIsOver(p.answer, p.answer.RetryAfter)) {
+		if p.hurried != nil && p.wasIgnored() && (p.line.goesOn || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -66,31 +66,37 @@ type plea struct {
 	kept    bool          // a request came in time
 }
 
+// wasIgnored reports whether the request that came too soon can be no other caller's. The queue of a slow server never rests,
+// so that first tries and retries come mixed: there the numbers tell.
+func (p *plea) wasIgnored() bool {
+	if p.line.isSlow() {
+		return p.line.missed || len(p.line.owed) > 0
+	}
+	return p.line.goesOn || !p.kept && !p.excused
+}
+
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what was in
-// time for another answer, or what waited for a slow server most of the time.
+// time for another answer.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
 		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-tolerance
 	})
-	if n == 0 {
-		return true
-	}
-	last := p.next + n - 1
-	span := p.answer.End.until(p.line.first[last].sent())
-	return span <= p.answer.RetryAfter/2 || p.line.busy[last]-p.line.busy[p.next] > span/2
+	return n == 0 || p.answer.End.until(first[n-1].sent()) <= p.answer.RetryAfter/2
 }
 
 // line is the same request, time and again.
 type line struct {
 	session string
-	first   []*Exchange     // requests that were not in time for any answer
-	busy    []time.Duration // how long those before each of first took
-	goesOn  bool            // something came in the second half of the time that an answer had asked for
-	pleas   []*plea         // that may still be kept, oldest first
-	burst   int             // counts the breaks
-	took    time.Duration   // all of first
-	end     Mark            // of the latest to end
+	first   []*Exchange   // requests that were not in time for any answer
+	goesOn  bool          // something came in the second half of the time that an answer had asked for
+	pleas   []*plea       // that may still be kept, oldest first
+	owed    []*plea       // those for which no request has come in time, where each counts for the oldest
+	missed  bool          // one of them was owed for too long
+	burst   int           // counts the breaks
+	start   Mark          // of the first request
+	end     Mark          // of the latest to end
+	took    time.Duration // all of them
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
@@ -103,19 +109,38 @@ func (l *line) add(e *Exchange) *plea {
 	}
 	inTime := l.keep(e)
 	if !inTime {
-		l.first, l.busy = append(l.first, e), append(l.busy, l.took)
-		if e.End.Order > 0 {
-			l.took += e.End.Machine.Sub(e.Arrival.Machine)
-		}
+		l.first = append(l.first, e)
 	}
 	l.hurry(e, inTime)
+	l.count(e)
 	if !e.received() || e.Status < 400 || e.RetryAfter == 0 {
 		return nil
 	}
 	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, slack: pause}
-	l.pleas = append(l.pleas, p)
+	l.pleas, l.owed = append(l.pleas, p), append(l.owed, p)
 	return p
 }
+
+// count counts e and the time that it took.
+func (l *line) count(e *Exchange) {
+	if l.start.Order == 0 {
+		l.start = e.sent()
+	}
+	if e.End.Order > 0 {
+		l.took += e.End.Machine.Sub(e.Arrival.Machine)
+	}
+	if len(l.owed) == 0 || !l.owed[0].answer.endedBefore(e) {
+		return
+	}
+	asked := l.owed[0].answer
+	if since := asked.End.until(e.sent()); since >= asked.RetryAfter-tolerance {
+		l.missed = l.missed || since > asked.RetryAfter+pause
+		l.owed = l.owed[1:]
+	}
+}
+
+// isSlow reports whether the requests waited for answers for most of the time.
+func (l *line) isSlow() bool { return l.took > l.end.Machine.Sub(l.start.Machine)/2 }
 
 // keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest: who
 // tries at once and then in time has hurried.
