@@ -357,7 +357,7 @@ func openLab(ctx context.Context, h *Hub) *lab.Lab {
 		Log:     h.log,
 	}
 	for _, o := range h.operations.Operations {
-		host.Names[o.Path] = o.Name
+		host.Names[o.Method+" "+o.Path] = o.Name
 	}
 	l = lab.New(ctx, host, lab.Parts{Base: h.base, Store: h.embedded(), Signer: h.signer, Folder: h.output, Now: h.now})
 	return l

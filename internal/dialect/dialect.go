@@ -153,7 +153,7 @@ func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 	if at == nil {
 		return nil
 	}
-	c := &Call{dialect: d, Operation: at[0].verb.lab, Path: r.URL.Path}
+	c := &Call{dialect: d, Operation: "other", Path: r.URL.Path}
 	if slices.ContainsFunc(params, func(named map[string]string) bool { return named != nil }) {
 		c.Path = reply.SafePath(r.URL.Path)
 	}
@@ -172,9 +172,11 @@ func (c *Call) understand(q *question, at []*operation, params []map[string]stri
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	if !slices.ContainsFunc(at, func(op *operation) bool { return op.method == method }) {
+	i := slices.IndexFunc(at, func(op *operation) bool { return op.method == method })
+	if i < 0 {
 		return methodNotAllowed(at)
 	}
+	c.Operation = at[i].verb.lab // as long as nothing tells which of those with this method it is
 	var err error
 	if q.query, err = request.Query(q.r); err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestWireShapes(t *testing.T) {
 		{"oauth2", "POST /oauth/token", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`"error":"invalid_grant"`}},
 		{"oauth2", "POST /oauth/token", "grant_type=authorization_code&code=x", "", 400, "other", []string{`"error":"unsupported_grant_type"`}},
 		{"oauth2", "POST /oauth/token", "", "", 400, "other", []string{`"error":"invalid_request"`}},
-		{"oauth2", "GET /oauth/token", "", "", 405, "login", []string{`"error":"method_not_allowed"`}},
+		{"oauth2", "GET /oauth/token", "", "", 405, "other", []string{`"error":"method_not_allowed"`}},
 		{"oauth2", "POST /oauth/revoke", "token=dead", "", 200, "logout", []string{"{}\n"}},
 		{"oauth2", "POST /oauth/revoke", "token=" + refresh, "", 200, "logout", []string{"{}\n"}},
 		{"oauth2", "POST /oauth/revoke", "", "", 400, "logout", []string{`"error":"invalid_request"`}},

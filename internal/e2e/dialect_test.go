@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"authhub/internal/testkit"
 )
@@ -59,6 +60,56 @@ func (a *answer) wantDialect(status int, begins string) {
 	a.t.Helper()
 	if a.status != status || !strings.HasPrefix(string(a.body), begins) {
 		a.t.Errorf("%d %s, want %d %s", a.status, a.body, status, begins)
+	}
+}
+
+// An API that answers each error with 200 is judged and recorded by the errors' codes.
+func TestErrorsWithTheStatusOfASuccess(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.faulty = true // openapi.json does not describe the dialect's answers
+	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"login","on":"POST /in"},{"op":"logout","on":"POST /out"},{"op":"me","on":"GET /who"}],
+		"errors":{"*":{"status":200,"body":{"why":"$code"}}}}`, jsonType...).want(200)
+	for range 12 {
+		h.post("/in", wrong("demo")).want(200)
+		h.advance(200 * time.Millisecond) // more than it takes to tell the next try from a caller beside it
+	}
+	h.post("/lab/expect", object{"code": "invalid_credentials", "count": object{"exactly": 10}, "within": "10ms"}).want(200)
+	if got := h.get("/lab/requests?code=too_many_attempts").want(200).list("requests"); len(got) != 2 || got[0]["status"] != 200.0 {
+		t.Errorf("%v", got)
+	}
+	var rules []string
+	for _, found := range h.get("/lab/report").want(200).list("findings") {
+		rules = append(rules, found["rule"].(string))
+	}
+	if !slices.Equal(rules, []string{"repeated_failure", "retry_after_ignored"}) {
+		t.Errorf("%q", rules)
+	}
+}
+
+// A request with a method that its path doesn't know is no operation: a PUT on the path of the login logs nobody in.
+func TestAWrongMethodIsNoOperation(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.faulty = true // openapi.json does not describe the dialect's answers
+	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"login","on":"POST /in"},{"op":"logout","on":"DELETE /in"},{"op":"refresh","on":"POST /renew"}]}`, jsonType...).want(200)
+	pair := h.login("demo")
+	h.advance(16 * time.Minute)
+	h.me(pair.access).want(401, "token_expired")
+	h.do("PUT", "/in", right("demo"), jsonType...).want(405)
+	h.do("PUT", loginPath, right("demo"), jsonType...).want(405)
+	h.advance(3 * time.Second)
+	if found := h.get("/lab/report").want(200).list("findings"); len(found) != 1 || found[0]["rule"] != "no_refresh_after_expiry" {
+		t.Errorf("findings %v", found)
+	}
+	h.post("/in", `{`, jsonType...).want(400)
+	h.do("DELETE", "/in?%", nil).want(422)
+	var got []string
+	for _, r := range h.requests() {
+		got = append(got, r["operation"].(string))
+	}
+	if want := []string{"login", "me", "other", "other", "login", "logout"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestRequestRecord(t *testing.T) {
 		t.Error(first)
 	}
 	for filter, n := range map[string]int{"?operation=me": 5, "?user=demo": 6, "?user=user-demo": 6, "?user=NEWCOMER": 1, "?session=" + sid: 6,
-		"?status=401": 5, "?after=11": 4, "?operation=other": 3, "?operation=me&status=200": 1, "?user=nobody": 0} {
+		"?status=401": 5, "?after=11": 4, "?operation=other": 4, "?operation=me&status=200": 1, "?code=token_missing": 1, "?code=nosuch": 0, "?user=nobody": 0} {
 		if got := len(h.requests(filter)); got != n {
 			t.Errorf("%s: %d requests, want %d", filter, got, n)
 		}
@@ -87,7 +87,7 @@ func (h *hub) wantRecorded(sid string) {
 7 refresh POST 401 token_reused demo S refresh/0/spent
 8 me GET 401 token_revoked demo S access/1/revoked
 9 register POST 201 - newcomer N -
-10 login GET 405 method_not_allowed - - -
+10 other GET 405 method_not_allowed - - -
 11 file GET 404 file_unavailable - - -
 12 run POST 200 - - - -
 13 other GET 404 not_found - - -

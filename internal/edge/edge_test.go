@@ -127,7 +127,15 @@ func TestTheLineOfARefusedRequestSaysWhy(t *testing.T) {
 		if r.URL.Path == "/api" {
 			reply.Write(w, reply.Fail(401, "token_expired", ""))
 		}
+		if r.URL.Path == "/dialect" {
+			reply.Note(w, "code", "token_expired")
+			reply.WriteBody(w, 200, []byte("{}"))
+		}
 	})})
+	ask(hub, "GET", "/dialect")
+	if line := log.last(t); line["code"] != "token_expired" || line["user"] != "demo" || line["status"] != 200.0 {
+		t.Errorf("%v", line)
+	}
 	ask(hub, "GET", "/api")
 	if line := log.last(t); line["code"] != "token_expired" || line["user"] != "demo" || line["level"] != "INFO" {
 		t.Errorf("%v", line)

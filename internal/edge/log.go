@@ -18,7 +18,7 @@ func (e *edge) log(level slog.Level, seen *witness, r *http.Request, took time.D
 		slog.String("method", r.Method), slog.String("path", reply.SafePath(r.URL.Path)), slog.Int("status", seen.status),
 		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("remote", r.RemoteAddr),
 	}
-	if seen.status >= 400 || seen.status == 0 { // 0: the connection was cut
+	if seen.status >= 400 || seen.status == 0 || seen.noted("code") { // 0: the connection was cut; a dialect's errors may have 200
 		line = append(line, seen.notes...)
 	}
 	if remedy := remedyOf(seen, r); remedy != "" {
@@ -88,9 +88,13 @@ type witness struct {
 
 // Note takes what reply.Note says.
 func (w *witness) Note(name, value string) {
-	if !slices.ContainsFunc(w.notes, func(a slog.Attr) bool { return a.Key == name }) {
+	if !w.noted(name) {
 		w.notes = append(w.notes, slog.String(name, value))
 	}
+}
+
+func (w *witness) noted(name string) bool {
+	return slices.ContainsFunc(w.notes, func(a slog.Attr) bool { return a.Key == name })
 }
 
 func (w *witness) WriteHeader(status int) {

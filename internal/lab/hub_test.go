@@ -52,7 +52,7 @@ func newTestHub(t testing.TB) *testHub {
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]string{"/api/authentication/login": "login", "/api/authentication/me": "me", "/api/files/phase2": "listing", "/api/run-ph-barrier-phase2": "run"}
+	names := map[string]string{"POST /api/authentication/login": "login", "GET /api/authentication/me": "me", "GET /api/files/phase2": "listing", "POST /api/run-ph-barrier-phase2": "run", "GET /api/run-ph-barrier-phase2": "run"}
 	h.lab = New(t.Context(), Host{
 		Renew: renew, Answer: answerError, RenewDeadline: func(http.ResponseWriter) {}, NewID: rand.Text,
 		RefreshToken: func(_ http.ResponseWriter, r *http.Request) (string, error) { return request.Bearer(r) },

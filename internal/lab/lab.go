@@ -64,7 +64,7 @@ type Host struct {
 	RefreshToken  func(w http.ResponseWriter, r *http.Request) (string, error)
 	NewID         func() string
 	Hash          func(ctx context.Context, password string) (passwd.Credential, error)
-	Names         map[string]string // of the hub's operations, by path
+	Names         map[string]string // of the hub's operations, by METHOD path
 	Access        time.Duration     // the operator's lifetimes
 	Refresh       time.Duration
 	Dialect       *dialect.Dialect // the operator's; nil: none

@@ -25,10 +25,14 @@ import (
 // operationNames are what faults and filters may name. Any other request is "other".
 var operationNames = []string{"register", "login", "me", "refresh", "logout", "introspect", "listing", "file", "run", "other"}
 
-// nameOf returns the name of the operation at the path of r, for any method: a login sent with GET is still meant as a
-// login. It is "" for what the lab passes by: health, and what a browser asks for to show the page.
+// nameOf returns the name of the operation that r asks for. It is "" for what the lab passes by: health, and what a
+// browser asks for to show the page.
 func (l *Lab) nameOf(r *http.Request) string {
-	if name := l.Names[r.URL.Path]; slices.Contains(operationNames, name) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if name := l.Names[method+" "+r.URL.Path]; slices.Contains(operationNames, name) {
 		return name
 	}
 	_, withToken := tokenInAddress(r)

@@ -105,6 +105,9 @@ func (e *Exchange) received() bool {
 	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
 }
 
+// failed reports whether e was answered with an error. A dialect may have given it the status of a success.
+func (e *Exchange) failed() bool { return e.Status >= 400 || e.Code != "" }
+
 // refused reports whether the client got a 401. A dialect may have given it another status.
 func (e *Exchange) refused() bool {
 	return e.received() && (e.Status == 401 || e.Hub == 401)

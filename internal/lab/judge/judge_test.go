@@ -344,6 +344,7 @@ func TestRepeatedFailure(t *testing.T) {
 		{"a loop with a dead token, and a login", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 		{"a crowd, and a login", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 200 other\n" + loop(6, "c1 me b0 200") + "after 3s", ""},
 		{"a loop with pauses, and the like behind it", loop(6, "c1 me a0 503 injected\nafter 90ms") + loop(6, "c1 me a0 200\nafter 90ms"), "repeated_failure[2 3 4 5 6 7]"},
+		{"errors with the status of a success", loop(5, "c1 me a0 200 token_malformed\nafter 200ms"), "repeated_failure[2 3 4 5 6]"},
 		{"a loop with pauses under Retry-After", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", "repeated_failure[2 3 4 5 6 7]"},
 		{"callers in a queue, whose login fails", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
 		{"callers in a queue, whose refresh fails, while another device logs in", expired + loop(6, "c1 me a0 401 token_expired") +
@@ -373,6 +374,7 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"the client left before the logout was answered", "c1 logout a0 204 left\nc2 me a0 401 token_revoked", ""},
 		{"the logout failed", "c1 logout a0 503 injected\nc1 me a0 200", ""},
 		{"introspection", "c1 logout a0 204\nc1 introspect a0 200", ""},
+		{"a logout that failed with the status of a success", "c1 logout a0 200 token_malformed\nc1 me a0 200", ""},
 	})
 }
 
@@ -411,6 +413,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"retry_after_ignored[2 3]"},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
+		{"an error with the status of a success", "c1 me a0 200 busy wait=2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
 	})
 }

@@ -66,7 +66,7 @@ func (c *trial) rows() [][]*Exchange {
 		i, ok := current[f]
 		switch {
 		case e.End.Order == 0 || e.Left:
-		case e.received() && e.Status < 400:
+		case e.received() && !e.failed():
 			delete(current, f)
 		case c.told[e]:
 		case !ok:

@@ -113,7 +113,7 @@ func (l *line) add(e *Exchange) *plea {
 	}
 	l.hurry(e, inTime)
 	l.count(e)
-	if !e.received() || e.Status < 400 || e.RetryAfter == 0 {
+	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
 	}
 	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, slack: pause}

@@ -67,7 +67,7 @@ func (end *ending) covers(e *Exchange) bool {
 }
 
 func (e *Exchange) isLogout() bool {
-	return e.Operation == "logout" && e.received() && e.Status >= 200 && e.Status < 300
+	return e.Operation == "logout" && e.received() && e.Status < 300 && !e.failed()
 }
 
 func (e *Exchange) usesToken() bool {

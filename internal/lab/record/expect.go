@@ -213,6 +213,9 @@ func (f *Filter) spellFilter(n int) string {
 	if f.Status != 0 {
 		what += fmt.Sprintf(" with status %d", f.Status)
 	}
+	if f.Code != "" {
+		what += " with code " + f.Code
+	}
 	if f.User != "" {
 		what += " of " + f.User
 	}

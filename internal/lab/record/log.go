@@ -66,15 +66,20 @@ type View struct {
 
 func (r *Request) view() View {
 	v := View{Seq: r.Seq, At: reply.FormatTime(r.Arrival.Hub), Operation: r.Operation, Method: r.Method, Path: r.Path,
-		Status: Known(r.Status), User: Known(r.User), Session: Known(r.Session), Token: r.token(), Fault: Known(r.Fault)}
-	if r.Status != 0 {
-		v.Code = Known(r.Code)
-	}
+		Status: Known(r.Status), Code: Known(r.code()), User: Known(r.User), Session: Known(r.Session), Token: r.token(), Fault: Known(r.Fault)}
 	if r.answered() {
 		ms := float64(r.Took.Microseconds()) / 1000
 		v.DurationMS = &ms
 	}
 	return v
+}
+
+// code returns that of the error which reached the client; "" for none.
+func (r *Request) code() string {
+	if r.Status == 0 {
+		return ""
+	}
+	return r.Code
 }
 
 // answered reports whether r is over, with an answer or without.
@@ -226,14 +231,16 @@ type Filter struct {
 	Session   string `json:"session,omitempty"`
 	User      string `json:"user,omitempty"`
 	Status    int    `json:"status,omitempty"`
+	Code      string `json:"code,omitempty"`
 	After     int    `json:"after,omitempty"`
 }
 
-var FilterNames = []string{"operation", "session", "user", "status", "after"}
+var FilterNames = []string{"operation", "session", "user", "status", "code", "after"}
 
 // ReadFilter reads a filter; operations are those that there are.
 func ReadFilter(in *strict.Form, operations []string) Filter {
-	f := Filter{Session: in.Text("session"), User: in.Text("user"), Status: in.Whole("status", 100, 599, 0), After: in.Whole("after", 0, 1<<53, 0)}
+	f := Filter{Session: in.Text("session"), User: in.Text("user"), Status: in.Whole("status", 100, 599, 0),
+		Code: in.Text("code"), After: in.Whole("after", 0, 1<<53, 0)}
 	if in.Has("operation") {
 		f.Operation = in.OneOf("operation", operations...)
 	}
@@ -252,13 +259,15 @@ func (f *Filter) differs(r *Request) []string {
 	note(f.Session != "" && f.Session != r.Session, "session")
 	note(f.User != "" && account.Fold(f.User) != account.Fold(r.User), "user")
 	note(f.Status != 0 && f.Status != r.Status, "status")
+	note(f.Code != "" && f.Code != r.code(), "code")
 	note(r.Seq <= f.After, "after")
 	return names
 }
 
 // meets reports whether r meets f.
 func (f *Filter) meets(r *Request) bool {
-	return (f.Operation == "" || f.Operation == r.Operation) && (f.Status == 0 || f.Status == r.Status) && r.Seq > f.After &&
+	return (f.Operation == "" || f.Operation == r.Operation) && (f.Status == 0 || f.Status == r.Status) &&
+		(f.Code == "" || f.Code == r.code()) && r.Seq > f.After &&
 		(f.Session == "" || f.Session == r.Session) && (f.User == "" || account.Fold(f.User) == account.Fold(r.User))
 }
 
