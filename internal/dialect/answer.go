@@ -44,7 +44,7 @@ func parseHeaders(n node, t *templates) []header {
 	return all
 }
 
-// headerText returns a text that fits into one line; nil for null.
+// headerText returns a text that fits into one line; nil for null. The text "$name" is a value as in "out".
 func (n node) headerText(t *templates) text {
 	if n.value == nil {
 		return nil
@@ -53,6 +53,19 @@ func (n node) headerText(t *templates) text {
 	if !ok || strings.ContainsFunc(s, isControl) {
 		n.fault("must be a text of one line, or null to leave the header out")
 		return nil
+	}
+	rest, isTemplate := strings.CutPrefix(s, "@")
+	if isTemplate && !strings.HasPrefix(rest, "@") {
+		n.fault(`can't be a template: a header is one text (write "@@" for one that begins with @)`)
+		return nil
+	}
+	if isTemplate {
+		s = rest
+	}
+	if name, ok := valueName(s); ok {
+		value := t.names(n.path, name)
+		t.limit(n.path, value.size())
+		return text{{value: value}}
 	}
 	compiled, _ := t.text(n.path, s)
 	return compiled

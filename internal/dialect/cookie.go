@@ -5,7 +5,9 @@ package dialect
 import (
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,6 +103,71 @@ func (n node) csrf() (*cookie, string) {
 		at.fault(`must be the name of the header that repeats the cookie, such as "X-CSRF-Token"`)
 	}
 	return c, field
+}
+
+// checkCookies reports a token of op that no cookie of a browser can bring: "cookies" sets it under another name, or for
+// other paths. A cookie that "cookies" does not set may come from a script of the client.
+func (d *Dialect) checkCookies(n node, op *operation) {
+	for _, name := range []string{"token", "refresh_token"} {
+		at := node{n.p, join(join(n.path, "in"), name), nil}
+		places := op.in[name].places
+		var read []string
+		var known []*cookie
+		for _, p := range places {
+			if p.kind == "cookie" {
+				read = append(read, p.path[0])
+				known = append(known, d.cookies.named(p.path[0])...)
+			}
+		}
+		meant := d.cookies.meantBy(op, name)
+		switch {
+		case read == nil || meant == nil:
+		case known == nil:
+			at.fault(fmt.Sprintf(`reads the cookie %s, which "cookies" does not set; write "cookie.%s"`, strings.Join(read, ", "), meant[0].name))
+		case len(known) == len(places) && !slices.ContainsFunc(known, op.gets):
+			at.fault(fmt.Sprintf(`reads the cookie %s, which browsers send to paths under %s only; make its "path" the beginning of %s, or "/"`,
+				known[0].name, known[0].path, op.path))
+		}
+	}
+}
+
+// named returns the cookies of tokens that have this name.
+func (c *cookies) named(name string) []*cookie {
+	return slices.DeleteFunc(c.ofTokens(true, true), func(one *cookie) bool { return one.name != name })
+}
+
+// meantBy returns the cookies of the tokens that op takes in this value.
+func (c *cookies) meantBy(op *operation, value string) []*cookie {
+	return c.ofTokens(value == "token", value == "refresh_token" || op.op != "me")
+}
+
+// ofTokens returns the cookies of access tokens, of refresh tokens, or of both, as far as they are set.
+func (c *cookies) ofTokens(access, refresh bool) []*cookie {
+	var all []*cookie
+	if c != nil && c.access != nil && access {
+		all = append(all, c.access)
+	}
+	if c != nil && c.refresh != nil && refresh {
+		all = append(all, c.refresh)
+	}
+	return all
+}
+
+// gets reports whether a browser sends a cookie to op (RFC 6265 section 5.1.4). A part in braces may be any.
+func (op *operation) gets(c *cookie) bool {
+	want := split(c.path)
+	if c.path == "/" {
+		return true
+	}
+	if len(want) > len(op.segments) {
+		return false
+	}
+	for i, segment := range want {
+		if segment != op.segments[i] && !strings.HasPrefix(op.segments[i], "{") {
+			return false
+		}
+	}
+	return true
 }
 
 // set writes the cookies of a new pair. prefix is what the hub's paths begin with as the client sees them.

@@ -134,7 +134,7 @@ func TestCookies(t *testing.T) {
 	t.Parallel()
 	h := new(stubHub)
 	d := parse(t, `{"name":"c","operations":[{"op":"login","on":"POST /in"},{"op":"refresh","on":"POST /re","in":{"refresh_token":"cookie.rt"}},
-		{"op":"logout","on":"POST /out","in":{"token":"cookie.rt"}}],
+		{"op":"logout","on":"POST /re/out","in":{"token":"cookie.rt"}}],
 		"cookies":{"refresh_token":{"name":"rt","path":"/re","same_site":"strict","secure":true},"csrf":{"name":"csrf","header":"X-CSRF"}}}`)
 
 	w, _ := ask(t, d, h, request("POST /in", `{"username":"demo","password":"demo-password"}`))
@@ -154,7 +154,7 @@ func TestCookies(t *testing.T) {
 	if w, _ := ask(t, d, h, request("POST /re", "", cookie, "X-CSRF: id-1")); w.Code != 200 {
 		t.Errorf("refresh with the header: %d %s", w.Code, w.Body)
 	}
-	w, _ = ask(t, d, h, request("POST /out", "", cookie, "X-CSRF: id-1"))
+	w, _ = ask(t, d, h, request("POST /re/out", "", cookie, "X-CSRF: id-1"))
 	if set := w.Header()["Set-Cookie"]; w.Code != 204 || w.Header()["Content-Type"] != nil || len(set) != 2 || !strings.HasPrefix(set[0], "rt=; Path=/ns/a/re; Max-Age=0") {
 		t.Errorf("logout: %d, sets %q", w.Code, set)
 	}
@@ -191,7 +191,7 @@ func TestPathForTheRecord(t *testing.T) {
 func TestConversions(t *testing.T) {
 	t.Parallel()
 	d := parse(t, `{"name":"c","operations":[{"op":"login","on":"POST /in","in":{"username":"body.user.0.name|basic.username","password":"body.pw|basic.password","expires_in":"body.mins in minutes","refresh_expires_in":"body.ms in milliseconds"},
-		"headers":{"X-Name":"${user.username}\u00e9","X-Price":"$$5"},"out":{"n":"$expires_in","s":"${expires_in}","both":"${expires_in} s","none":"$user.name","text":"$user.name|'no name'","list":["$user.name",1],"$$x":"$$x","esc":"$${now}","val":"$$${expires_in}","at":"@@x","ms":"$expires_at_ms","iso":"$expires_iso"}}]}`)
+		"headers":{"X-Name":"${user.username}\u00e9","X-Price":"$$5","X-Id":"$user.id","X-Lives":"$expires_in","X-None":"$user.name","X-Handle":"@@kim"},"out":{"n":"$expires_in","s":"${expires_in}","both":"${expires_in} s","none":"$user.name","text":"$user.name|'no name'","list":["$user.name",1],"$$x":"$$x","esc":"$${now}","val":"$$${expires_in}","at":"@@x","ms":"$expires_at_ms","iso":"$expires_iso"}}]}`)
 	h := new(stubHub)
 	w, _ := ask(t, d, h, request("POST /in", `{"user":[{"name":"demo"}],"pw":"demo-password","mins":0.5,"ms":2500}`))
 	if want := `{"expires_in":30,"password":"demo-password","refresh_expires_in":2.5,"username":"demo"}`; h.body != want {
@@ -201,8 +201,10 @@ func TestConversions(t *testing.T) {
 	if got := w.Body.String(); got != want {
 		t.Errorf("answered %s, want %s", got, want)
 	}
-	if price := w.Header().Get("X-Price"); price != "$5" {
-		t.Errorf("X-Price is %s, want $5", price)
+	for name, want := range map[string]string{"X-Price": "$5", "X-Id": "user-demo", "X-Lives": "900", "X-None": "", "X-Handle": "@kim"} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
 	}
 	ask(t, d, h, request("POST /in", `{"mins":100000,"ms":"1e9"}`, "Authorization: Basic ZGVtbzpkZW1vLXBhc3N3b3Jk"))
 	if want := `{"expires_in":900,"password":"demo-password","refresh_expires_in":3600,"username":"demo"}`; h.body != want {

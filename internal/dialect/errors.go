@@ -99,10 +99,10 @@ func (n node) parseEntry(e *entry, t *templates) {
 		e.status = at.status(func(s int) bool { return s == 200 || s >= 400 && s <= 599 }, "200, or a status from 400 to 599")
 	}
 	if at, ok := n.member(o, "name"); ok {
-		e.name = at.text()
+		e.name = at.plainText()
 	}
 	if at, ok := n.member(o, "detail"); ok {
-		e.detail = at.text()
+		e.detail = at.plainText()
 	}
 	if at, ok := n.member(o, "headers"); ok {
 		e.headers = parseHeaders(at, t)
@@ -110,6 +110,15 @@ func (n node) parseEntry(e *entry, t *templates) {
 	if at, ok := n.member(o, "body"); ok {
 		e.body, _ = t.compile(at.path, at.value)
 	}
+}
+
+// plainText returns a text that is sent as it is, and reports what looks like a value or a template in it.
+func (n node) plainText() string {
+	s := n.text()
+	if strings.Contains(s, "${") || s != "" && strings.ContainsRune("$@", rune(s[0])) && isToken(s[1:]) {
+		n.fault(`is a plain text, so it can't name values or templates; these go into "body" and "headers"`)
+	}
+	return s
 }
 
 // writeError answers with an error of the hub, as the description has it, and in the hub's shape where that has no body.

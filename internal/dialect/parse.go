@@ -198,6 +198,7 @@ func (d *Dialect) parseOperations(n node, t *templates) {
 		if op == nil {
 			continue
 		}
+		d.checkCookies(at, op)
 		for j, earlier := range d.operations {
 			if earlier.covers(op) {
 				at.p.fault(at.path+".on", fmt.Sprintf("is never reached: operations[%d] %s", j, earlier.conflict(op)))

@@ -18,6 +18,9 @@ func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
 	with := func(members string) string {
 		return `{"name":"x","operations":[{"op":"me","on":"GET /a"}],` + members + `}`
 	}
+	cookie := func(on, in, path string) string {
+		return `{"name":"x","operations":[{"op":"me","on":"` + on + `","in":{"token":"` + in + `"}}],"cookies":{"access_token":{"name":"at",` + path + `}}}`
+	}
 	for _, row := range []struct{ description, path, detail string }{
 		{``, "", "is not JSON"},
 		{`{"name":"x"} 1`, "", "something follows"},
@@ -96,6 +99,17 @@ func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
 		{with(`"errors":{"token_expired.email":{}}`), "errors.token_expired.email", "names no error"},
 		{with(`"errors":{"login:token_*":{}}`), "errors.login:token_*", `"operations" does not have`},
 		{with(`"errors":{"*":{"status":302}}`), "errors.*.status", "from 400 to 599"},
+		{op(`{"op":"login","on":"POST /c","headers":{"X":"$nope"}}`), "operations[2].headers.X", "$nope is no value of login"},
+		{op(`{"op":"login","on":"POST /c","headers":{"X":"@session"}}`), "operations[2].headers.X", "can't be a template"},
+		{with(`"errors":{"*":{"headers":{"X":"$user.id"}}}`), "errors.*.headers.X", `$user.id is no value of "errors"`},
+		{with(`"errors":{"*":{"detail":"${code}: gone $name"}}`), "errors.*.detail", `these go into "body" and "headers"`},
+		{with(`"errors":{"*":{"name":"$code"}}`), "errors.*.name", "is a plain text"},
+		{with(`"errors":{"*":{"name":"@name"}}`), "errors.*.name", "is a plain text"},
+		{op(`{"op":"login","on":"POST /c","out":"$user.email|"}`), "operations[2].out", `"$user.email|" has an empty name; write '' behind the last |`},
+		{cookie("GET /me", "cookie.rtt", `"path":"/"`), "operations[0].in.token", `reads the cookie rtt, which "cookies" does not set; write "cookie.at"`},
+		{cookie("GET /v9/me", "cookie.at", `"path":"/other"`), "operations[0].in.token", `reads the cookie at, which browsers send to paths under /other only; make its "path" the beginning of /v9/me, or "/"`},
+		{cookie("GET /v9", "cookie.at", `"path":"/v9/renew"`), "operations[0].in.token", `send to paths under /v9/renew only`},
+		{cookie("GET /v99/me", "cookie.at", `"path":"/v9"`), "operations[0].in.token", `send to paths under /v9 only`},
 		{with(`"cookies":{}`), "cookies", "must have access_token or refresh_token"},
 		{with(`"cookies":{"refresh_token":{"name":"a b"}}`), "cookies.refresh_token.name", "letters, digits"},
 		{with(`"cookies":{"refresh_token":{"name":"a","path":"/x; Domain=y"}}`), "cookies.refresh_token.path", "must be a path"},
@@ -141,6 +155,12 @@ func TestSoundDescriptions(t *testing.T) {
 		`"operations":[{"op":"login","on":"POST /in","in":{"email":"body.mail","password":"basic.password"},"out":["$claims.tenant","$claims.exp","$csrf_token"]}],
 			"claims":{"tenant":"x"},"cookies":{"refresh_token":{"name":"r"},"csrf":{"name":"c","header":"X-C"}}`,
 		`"operations":[{"op":"login","on":"POST /t/{a}"},{"op":"me","on":"GET /t/{b}"}],"errors":{"*":{"body":["$path.a","$path.b"]},"me:*":{"body":"$path.b"}}`,
+		`"operations":[{"op":"me","on":"GET /v9/{x}/me","in":{"token":"cookie.at"}},{"op":"verify","on":"POST /v9","in":{"token":"cookie.at"}},
+			{"op":"logout","on":"POST /out","in":{"token":"cookie.rt|cookie.at"}},{"op":"logout","on":"POST /exit","in":{"token":"cookie.other|cookie.rt|header.X"}},
+			{"op":"refresh","on":"POST /v9/renew","in":{"refresh_token":"body.rt|cookie.rt"}}],
+			"cookies":{"access_token":{"name":"at","path":"/v9/"},"refresh_token":{"name":"rt"}}`,
+		`"operations":[{"op":"me","on":"GET /me","in":{"token":"cookie.script"}}],"cookies":{"refresh_token":{"name":"rt"}}`,
+		`"operations":[{"op":"me","on":"GET /me","in":{"token":"cookie.script"}}]`,
 		`"operations":[{"op":"me","on":"GET /me","out":"@used"}],"templates":{"used":"$user.id","unused":"$access_token"}`,
 	} {
 		parse(t, `{"name":"x",`+rest+`}`)

@@ -182,9 +182,8 @@ func (t *templates) compileString(path, s string) (template, int) {
 	if isName {
 		return literal(encode(rest)), 1
 	}
-	rest, isValue := strings.CutPrefix(s, "$")
-	if isValue && !strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, "$") {
-		all := t.names(path, rest)
+	if name, ok := valueName(s); ok {
+		all := t.names(path, name)
 		return all, t.limit(path, all.size())
 	}
 	all, size := t.text(path, s)
@@ -193,6 +192,12 @@ func (t *templates) compileString(path, s string) (template, int) {
 		return literal(encode(fixed)), 1
 	}
 	return all, size
+}
+
+// valueName returns the name in a text that is "$name", and whether it is one.
+func valueName(s string) (string, bool) {
+	name, ok := strings.CutPrefix(s, "$")
+	return name, ok && !strings.HasPrefix(name, "{") && !strings.HasPrefix(name, "$")
 }
 
 // text compiles a string that is no name, and returns in how many parts.
@@ -241,6 +246,10 @@ func (t *templates) names(path, s string) named {
 	}
 	var faults []string
 	for _, name := range values {
+		if name == "" && len(values) > 1 {
+			t.p.fault(path, fmt.Sprintf(`"$%s" has an empty name; write '' behind the last | for an empty text`, clip(s)))
+			return all
+		}
 		if strings.HasPrefix(name, "$") {
 			right := strings.NewReplacer("$", "", "{", "", "}", "").Replace(s)
 			t.p.fault(path, fmt.Sprintf(`"$%s" has %s among its names, which stand without $ after a |: "$%s"`, clip(s), clip(name), clip(right)))
