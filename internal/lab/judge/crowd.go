@@ -14,6 +14,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	rounds := roundsOf(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
+	case c.isAftermath(row[len(row)-1]):
+		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
 	case len(rounds) >= chain, rests(row) >= chain-1:
@@ -22,6 +24,13 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return len(row) < chain*slices.Max(rounds)
 	}
 	return c.comesBack(row, rounds)
+}
+
+// isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session. two_refreshes tells
+// of that.
+func (c *trial) isAftermath(e *Exchange) bool {
+	end := c.killed[e.Session]
+	return end != nil && e.Code == "token_revoked" && e.isAccess() && end.endedBefore(e) && end.End.until(e.sent()) <= late
 }
 
 // roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for a while
@@ -63,12 +72,17 @@ func rests(row []*Exchange) int {
 func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
-	again := 0
+	again, kept := 0, 0
 	if got != nil {
 		again = c.sentAgain(got, first, last)
 	}
+	for _, e := range row {
+		if e.Lost && e.Hub == 401 { // a fault kept from the client that the token had ended
+			kept++
+		}
+	}
 	switch {
-	case again*2 > len(row):
+	case again*2 > len(row)-kept:
 		return true
 	case c.refreshesAround(first, last)*2 > len(row):
 		return got == nil || again > 0

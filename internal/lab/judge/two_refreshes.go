@@ -24,6 +24,9 @@ func (c *trial) twoRefreshes(x *expiry) {
 	c.find("two_refreshes", requests(shown)+" refreshed for the same expiry. "+
 		"Let one request refresh and have all others wait for its result.", shown...)
 	x.told = true
+	if r := x.reused; r != nil {
+		c.killed[r.Session] = r
+	}
 	for _, r := range shown {
 		c.told[r] = true
 	}
