@@ -49,15 +49,15 @@ func (h *Hub) register(w http.ResponseWriter, r *http.Request) error {
 // readRegistration checks what a new user says of itself.
 func readRegistration(in *request.Form) (*account.User, string, error) {
 	u := &account.User{Username: in.Text("username"), Email: in.Text("email"), Name: in.Text("name"), Role: "user"}
-	nameField := "username"
+	nameField, serving := "username", ""
 	if u.Username == "" && u.Email != "" {
-		u.Username, nameField = u.Email, "email"
+		u.Username, nameField, serving = u.Email, "email", " to serve as the user name"
 	}
 	switch {
 	case u.Username == "" && len(in.Faults) == 0:
 		in.Fault("username", "is required (or an email)")
 	case !account.IsUsername(u.Username):
-		in.Fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + - to serve as the user name")
+		in.Fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + -"+serving)
 	}
 	if u.Email != "" && !account.IsEmail(u.Email) {
 		in.Fault("email", "must be an e-mail address")

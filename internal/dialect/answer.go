@@ -35,8 +35,11 @@ func parseHeaders(n node, t *templates) []header {
 		case !isToken(name):
 			at.fault("is no name that a header can have")
 			continue
+		case canonical == "Set-Cookie":
+			at.fault("is set by \"cookies\"")
+			continue
 		case slices.Contains(ownHeaders, canonical) || strings.HasPrefix(canonical, "Access-Control-"):
-			at.fault("is decided elsewhere: cookies by \"cookies\", the others by the hub")
+			at.fault("is set by the hub itself")
 			continue
 		}
 		all = append(all, header{canonical, at.headerText(t)})

@@ -212,6 +212,17 @@ func TestConversions(t *testing.T) {
 	}
 }
 
+// Some APIs have the token in Authorization as it is.
+func TestATokenWithoutAScheme(t *testing.T) {
+	t.Parallel()
+	d := parse(t, `{"name":"x","operations":[{"op":"me","on":"GET /me","in":{"token":"header.Authorization"}}]}`)
+	for given, want := range map[string]int{token("access"): 200, "Bearer " + token("access"): 401, "x": 401} {
+		if w, _ := ask(t, d, new(stubHub), request("GET /me", "", "Authorization: "+given)); w.Code != want {
+			t.Errorf("Authorization: %s: %d %s, want %d", given, w.Code, w.Body, want)
+		}
+	}
+}
+
 // An API that shows a session says when its token expires.
 func TestExpiryOfATokenThatIsLookedAt(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,10 @@ func (d *Dialect) parseErrors(n node, t *templates) []*entry {
 		if e.op, e.pattern = op, pattern; hasOp && !slices.ContainsFunc(d.operations, func(o *operation) bool { return o.op == op }) {
 			at.fault("begins with an operation that \"operations\" does not have")
 		}
-		if !known(pattern) {
+		switch {
+		case pattern == "not_found":
+			at.fault("can't be changed: not_found is the hub's own answer to a path that nobody describes")
+		case !known(pattern):
 			at.fault("names no error: CODE, BEGINNING*, * or invalid_field.NAME, with OPERATION: before it for those of one operation; codes are " + strings.Join(Codes, ", "))
 		}
 		if scoped[op] == nil {

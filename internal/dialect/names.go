@@ -140,6 +140,14 @@ func (s *scope) lacks(path, name string) string {
 	case name == "csrf_token" && slices.Contains(s.names, "access_token"):
 		return value + " is no value of " + of + ` without "csrf" in "cookies"`
 	}
+	value += " is no value of " + of + "; "
+	if meant := mistyped(name, s.names); meant != "" {
+		value += "did you mean $" + meant + "? There"
+	} else if slices.Contains(s.names, kind) && !slices.ContainsFunc(s.names, func(other string) bool { return strings.HasPrefix(other, kind+".") }) {
+		value += "$" + kind + " has no members to pick; there"
+	} else {
+		value += "there"
+	}
 	all := strings.Join(s.names, ", ")
 	if slices.Contains(s.names, "claims") {
 		all += ", claims.NAME"
@@ -147,7 +155,30 @@ func (s *scope) lacks(path, name string) string {
 	if s.request {
 		all += ", and those of the request such as body.NAME (write $$ for a text that begins with $)"
 	}
-	return value + " is no value of " + of + "; there are " + all
+	return value + " are " + all
+}
+
+// mistyped returns the one of names that is name but for one character, or for two neighbours in the wrong order; "" for
+// none.
+func mistyped(name string, names []string) string {
+	for _, other := range names {
+		short, long := name, other
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		i := 0
+		for i < len(short) && short[i] == long[i] {
+			i++
+		}
+		a, b := short[i:], long[i:]
+		switch {
+		case len(b) == len(a)+1 && a == b[1:], // one more
+			len(b) == len(a) && a != "" && a[1:] == b[1:],                                    // another
+			len(b) == len(a) && len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]: // two swapped
+			return other
+		}
+	}
+	return ""
 }
 
 // noPart is the fault of path.NAME where the path has parts of these names only.

@@ -143,7 +143,7 @@ func (op *operation) parseOn(n node) {
 	case !ok || !slices.Contains(methods, method) || !strings.HasPrefix(path, "/") || len(path) > maxPathLength:
 		n.fault(`must be METHOD /path with a method of ` + strings.Join(methods, ", ") + `, such as "POST /login"`)
 	case strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`?#%"<>\^|`, c) }):
-		n.fault("has a path with characters that none has as it is; put conditions on the query into \"when\"")
+		n.fault("has characters that a path can't contain; put conditions on the query into \"when\"")
 	case path == "/lab" || path == "/ns" || strings.HasPrefix(path, "/lab/") || strings.HasPrefix(path, "/ns/"):
 		n.fault("is a path of the lab (/lab, /ns), which no dialect may take")
 	}
@@ -155,7 +155,7 @@ func (op *operation) parseOn(n node) {
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(segment, "{"), "}")
 		if segment != "{"+name+"}" || !isToken(name) || slices.Contains(op.segments[:i], segment) {
-			n.fault(`has a part that is no {name} of its own; write "/tenants/{tenant}/login"`)
+			n.fault(`has a wrong part: a part in braces must be all that is between two slashes and have a name of its own, as in "/tenants/{tenant}/login"`)
 		}
 	}
 }

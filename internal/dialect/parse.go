@@ -102,7 +102,7 @@ func (n node) duration() time.Duration {
 	s, _ := n.value.(string)
 	d, err := time.ParseDuration(s)
 	if err != nil || d < time.Millisecond || d > maxTTL {
-		n.fault(`must be a duration from 1ms to ten years, such as "5m" or "24h"`)
+		n.fault(`must be a duration from 1ms to ten years, such as "5m" or "24h"; its units are h, m, s and ms, so 30 days are "720h"`)
 	}
 	return d
 }

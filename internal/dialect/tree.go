@@ -53,6 +53,9 @@ func parseTree(text []byte) (any, *Fault) {
 	if !utf8.Valid(text) {
 		return nil, &Fault{"", "must be UTF-8"}
 	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, &Fault{"", "is empty"}
+	}
 	t := treeReader{json.NewDecoder(bytes.NewReader(text))}
 	t.UseNumber()
 	value, err := t.value("", 0)
@@ -66,7 +69,16 @@ func parseTree(text []byte) (any, *Fault) {
 	if errors.As(err, &fault) {
 		return nil, fault
 	}
-	return nil, &Fault{"", fmt.Sprintf("is not JSON: %v (byte %d)", err, t.InputOffset())}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it breaks off")
+	}
+	return nil, &Fault{"", fmt.Sprintf("is not JSON: %v (line %d)", err, lineAt(text, t.InputOffset()))}
+}
+
+// lineAt returns the line of what comes next in a text of which so many bytes have been read.
+func lineAt(text []byte, read int64) int {
+	rest := bytes.TrimLeft(text[read:], " \t\r\n:,")
+	return 1 + bytes.Count(text[:len(text)-len(rest)], []byte("\n"))
 }
 
 // Error makes a Fault an error, so that it passes through the reader as one.

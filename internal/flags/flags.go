@@ -26,6 +26,15 @@ const (
 // ErrMisuse marks an error that the caller made, not the hub: exit status 2.
 var ErrMisuse = errors.New("see authhub -help")
 
+// errFaulty is the ErrMisuse of a description with faults.
+var errFaulty error = faulty{}
+
+type faulty struct{}
+
+func (faulty) Error() string { return "see docs/dialects.md" }
+
+func (faulty) Is(target error) bool { return target == ErrMisuse }
+
 // Options are the flags and what the environment says.
 type Options struct {
 	Addr, Dir, BaseURL, ReadyFile string
@@ -42,6 +51,7 @@ type Options struct {
 	LogFormat                     string // text, json, off
 	LogLevel                      slog.Level
 	Dialect                       *dialect.Dialect // nil: none
+	faulty                        bool             // the description of the dialect
 
 	Check         string // the hub to ask whether it is ready
 	PrintDialect  string // name of a built-in dialect to print
@@ -71,7 +81,11 @@ func Parse(args []string, getenv func(string) string) (*Options, error) {
 		if strings.Contains(err.Error(), "\n") { // faults of a description, each on a line of its own
 			between = "\n"
 		}
-		return nil, fmt.Errorf("%w%s(%w)", err, between, ErrMisuse)
+		misuse := ErrMisuse
+		if o.faulty {
+			misuse = errFaulty
+		}
+		return nil, fmt.Errorf("%w%s(%w)", err, between, misuse)
 	}
 	return o, nil
 }
@@ -222,6 +236,7 @@ func (o *Options) setDialect(nameOrFile string) error {
 	}
 	var err error
 	o.Dialect, err = dialect.Parse(description)
+	o.faulty = err != nil
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,21 @@ func TestAWrongStartSaysWhatToDo(t *testing.T) {
 				t.Errorf("%s: %v, want %s", line, err, want)
 				break
 			}
+		}
+	}
+}
+
+func TestAFaultyDescriptionLeadsToItsDocument(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "faulty.json")
+	if err := os.WriteFile(path, []byte(`{"name":"x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"-dialect " + path: "(see docs/dialects.md)", "AUTHHUB_DIALECT=" + path: "(see docs/dialects.md)", "-dialect nosuch": "(see authhub -help)",
+	} {
+		if _, err := parse(line); !errors.Is(err, ErrMisuse) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,9 @@ func (n Notice) welcome(demo bool, address string) string {
 	if n.Lab {
 		state += "\nThe lab is on: " + n.BaseURL + "/lab, and a hub for each test at " + n.BaseURL + "/ns/NAME"
 	}
+	if n.Dialect != nil {
+		state += "\n" + n.speaks()
+	}
 	if !demo {
 		return fmt.Sprintf("authhub is ready at %[1]s\n%[2]s\nThe page: %[1]s/\nOperations: %[1]s/api\n", n.BaseURL, state)
 	}
@@ -81,6 +85,21 @@ In a terminal, try:
   curl -s -X POST %[1]s/api/run-ph-barrier-phase2
   curl -s %[1]s/api/files/phase2
 `, n.BaseURL, state)
+}
+
+// speaks tells the first operations of the dialect.
+func (n Notice) speaks() string {
+	const most = 4
+	var all []string
+	for _, o := range n.Dialect.Operations() {
+		if on := o.Method + " " + o.Path; !slices.Contains(all, on) {
+			all = append(all, on)
+		}
+	}
+	if len(all) > most {
+		all = append(all[:most], "… (all at "+n.BaseURL+"/api)")
+	}
+	return "It speaks " + n.Dialect.Name() + ": " + strings.Join(all, ", ")
 }
 
 // Check asks the hub at base, which may be the address of its health itself, whether it is ready.
