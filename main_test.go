@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,6 +23,12 @@ import (
 	"authhub/internal/passwd"
 	"authhub/internal/testkit"
 )
+
+// TestMain lets tests wait beside each other: patience and slowness take real seconds.
+func TestMain(m *testing.M) {
+	testkit.WaitTogether(4)
+	os.Exit(m.Run())
+}
 
 // object is a JSON object, as tests write it.
 type object = map[string]any
