@@ -1,9 +1,6 @@
 package judge
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
@@ -27,20 +24,19 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
 	anyLater := func(all []*Exchange) bool { return len(all) > 0 && later(all[len(all)-1]) }
-	return s.login != nil && later(s.login) && !s.isUsedAfter(s.login) || c.movedOn(s, e) || anyLater(s.logouts) ||
-		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying)
+	return s.login != nil && later(s.login) && !s.goesOnAfter(s.login) || anyLater(s.logouts) ||
+		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying) || c.movedOn(s, e)
 }
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that session.
 func (c *trial) movedOn(s *session, e *Exchange) bool {
 	given := s.given[e.Token.Generation]
-	first := cmp.Or(s.firstRefused[e.Token.Generation], e)
-	if given == nil || s.lastUse.free.Order > first.free.Order {
-		return false // it goes on with the old one
+	if given == nil {
+		return false
 	}
 	over := given.Given.Issued.Add(given.Given.Lifetime)
 	return slices.ContainsFunc(c.logins, func(login *Exchange) bool {
-		return login.User == s.user && login.Given != nil && login.endedBefore(e) && login.Arrival.Hub.After(over) &&
+		return login.User == s.user && login.Given != nil && login.endedBefore(e) && login.Arrival.Hub.After(over) && !s.goesOnAfter(login) &&
 			slices.ContainsFunc(c.sessions[login.Session].exchanges, func(next *Exchange) bool {
 				return next.isAccess() && next.Arrival.Order > e.Arrival.Order && inTime(e, next)
 			})

@@ -18,6 +18,7 @@ type session struct {
 	refreshes []*Exchange // those of them that are refreshes
 	logouts   []*Exchange // those of them that are logouts
 	lastUse   *Exchange   // the last with an access token
+	useBefore *Exchange   // the last but one, not counting those without a break between
 	login     *Exchange   // the last that its user sent, or somebody over one of its connections
 	expiries  []*expiry   // in order of their first refresh
 
@@ -68,9 +69,6 @@ func (s *session) add(e *Exchange) {
 	if e.Token != nil && e.saw("token_expired") {
 		s.expired.add(e)
 	}
-	if e.isAccess() {
-		s.lastUse = e
-	}
 	if !e.isAccess() || !e.refused() {
 		return
 	}
@@ -103,14 +101,32 @@ func (s *session) findRows() {
 	s.endRow(first, len(s.exchanges), end)
 }
 
+// endRow notes the end of a row. One that goes on for long without keeping the client's connections busy is no queue.
 func (s *session) endRow(first, next int, end Mark) {
-	for _, e := range s.exchanges[first:next] {
-		e.free = end
+	row, took := s.exchanges[first:next], time.Duration(0)
+	var use *Exchange
+	for _, e := range row {
+		if e.End.Order > 0 {
+			took += e.End.Machine.Sub(e.Arrival.Machine)
+		}
+		if e.isAccess() {
+			use = e
+		}
+	}
+	if use != nil {
+		s.useBefore, s.lastUse = s.lastUse, use
+	}
+	span := end.Machine.Sub(row[0].sent().Machine)
+	for _, e := range row {
+		if e.free = end; span > reaction && took < span/4 {
+			e.free = e.End
+		}
 	}
 }
 
-// isUsedAfter reports whether an access token of the session was used when e had been answered.
-func (s *session) isUsedAfter(e *Exchange) bool { return s.lastUse != nil && s.lastUse.follows(e) }
+// goesOnAfter reports whether an access token of the session was used twice when e had been answered. Once it is used by
+// somebody who has not heard of e.
+func (s *session) goesOnAfter(e *Exchange) bool { return s.useBefore != nil && s.useBefore.follows(e) }
 
 // findLogins finds the last login of each session's user. Where the client logs in as somebody else, a connection shows it.
 func findLogins(sessions []*session, logins []*Exchange) {

@@ -15,8 +15,8 @@ const late = time.Second
 // A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
 // worthless to its client as well, but for one refresh and for what follows within a second.
 //
-// Where a client sent others behind the logout before that was answered, what comes next without a break may have waited
-// in its queue since then.
+// Where a client sent others behind the logout before that was answered, what comes next, at once, may have waited in
+// its queue since then.
 //
 // The same second has a client that logs out because its own race has ended the session: its other callers find out one by
 // one. That race is what two_refreshes tells.
@@ -60,7 +60,7 @@ func (end *ending) covers(e *Exchange) bool {
 	if end.told != end.logout && e.isRefresh() && !end.told.isRefresh() {
 		return false
 	}
-	if end.hasty && e.free.Order == end.logout.free.Order {
+	if end.hasty && end.logout.End.until(e.sent()) <= stall {
 		return false
 	}
 	return e.follows(end.told) && end.told.End.until(e.Arrival) >= end.slack
