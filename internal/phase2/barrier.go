@@ -344,11 +344,14 @@ func (c *computation) sort() {
 	for i, st := range c.stations {
 		numbers[st.number], st.number = int32(i), int32(i)
 	}
-	c.alerts = slices.Concat(c.raised.parts...)
-	for i := range c.alerts {
-		c.alerts[i].station = numbers[c.alerts[i].station]
+	c.alerts = make([]*alert, 0, c.raised.len())
+	for _, part := range c.raised.parts {
+		for i := range part {
+			part[i].station = numbers[part[i].station]
+			c.alerts = append(c.alerts, &part[i])
+		}
 	}
-	slices.SortFunc(c.alerts, func(a, b alert) int {
+	slices.SortFunc(c.alerts, func(a, b *alert) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.station, b.station), cmp.Compare(a.kind, b.kind))
 	})
 }

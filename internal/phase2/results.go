@@ -29,7 +29,7 @@ type Results struct {
 	Screening Screening
 	p         Parameters
 	stations  []*station
-	alerts    []alert
+	alerts    []*alert
 	cores     int // that compute and write
 }
 
@@ -158,7 +158,7 @@ func (res *Results) WriteAlerts(w io.Writer, src Source) error {
 		out.WriteString(`"alerts":`)
 		res.writeArray(out, appendSpans(nil, 0, len(res.alerts)), func(f *formatter, b []byte, s span) []byte {
 			for i := s.from; i < s.to; i++ {
-				a := &res.alerts[i]
+				a := res.alerts[i]
 				b = append(b, separator(i)...)
 				b = f.appendAlert(b, a, res.stations[a.station], res.p.critical(a))
 			}
