@@ -81,11 +81,11 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 			kept++
 		}
 	}
-	switch {
-	case again*2 > len(row)-kept:
+	if again*2 > len(row)-kept {
 		return true
-	case c.refreshesAround(first, last)*2 > len(row):
-		return got == nil || again > 0
+	}
+	if tries, granted := c.refreshesAround(first, last); tries*2 > len(row) {
+		return got == nil || again*2 >= granted
 	}
 	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
 }
@@ -103,15 +103,17 @@ func (c *trial) sentAgain(got, first, last *Exchange) int {
 	return n
 }
 
-// refreshesAround counts the refreshes that may be a reaction to the answers from first to last.
-func (c *trial) refreshesAround(first, last *Exchange) int {
-	n := 0
+// refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that succeeded.
+func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 	for _, r := range c.sessions[first.Session].refreshes {
 		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(first.Arrival) <= late) {
-			n++
+			tries++
+			if r.exchanged() {
+				granted++
+			}
 		}
 	}
-	return n
+	return tries, granted
 }
 
 // givesUp reports whether a client tried in vain to get a new token, or logged out: while the requests from first to last
@@ -119,7 +121,7 @@ func (c *trial) refreshesAround(first, last *Exchange) int {
 // client heard of it; the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
-	failed := slices.DeleteFunc(slices.Clone(c.logins), func(login *Exchange) bool { return login.Given != nil || login.User != "" && login.User != s.user })
+	failed := slices.DeleteFunc(slices.Clone(c.logins), func(login *Exchange) bool { return login.Given != nil || login.Code == "invalid_credentials" }) // a client's own password is right
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, failed), func(r *Exchange) bool {
 		switch {
 		case r.exchanged():
