@@ -112,8 +112,8 @@ func (p *pace) wait() {
 	p.last = now
 }
 
-// steadily lets a client do something. On a busy machine the client may stand still for longer than it should: then it was
-// not steady, and does it again.
+// steadily lets a client do something. On a busy machine the client may stand still for longer than it should: then
+// it was not steady, and does it again.
 func steadily(t *testing.T, longest time.Duration, do func(p *pace) error) {
 	t.Helper()
 	var err error

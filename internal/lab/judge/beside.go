@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// findBeside marks the exchanges that were under way on several connections at the same time. A session is a client, and so
-// is what asks for the same without one.
+// findBeside marks the exchanges that were under way on several connections at the same time. A session is a client,
+// and so is what asks for the same without one.
 func findBeside(record []*Exchange) {
 	type client struct {
 		session, operation string

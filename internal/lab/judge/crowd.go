@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// isCrowd reports whether a row may be the requests of many callers, each of which tried fewer than five times. A client
-// sends them over the connections that it allows itself, one behind the other, so that on the wire they look like tries of
-// one caller.
+// isCrowd reports whether a row may be the requests of many callers, each of which tried fewer than five times. A
+// client sends them over the connections that it allows itself, one behind the other, so that on the wire they look
+// like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	rounds := roundsOf(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
@@ -26,8 +26,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	return c.comesBack(row, rounds)
 }
 
-// isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session. two_refreshes tells
-// of that.
+// isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
+// two_refreshes tells of that.
 func (c *trial) isAftermath(e *Exchange) bool {
 	end := c.killed[e.Session]
 	return end != nil && e.Code == "token_revoked" && e.isAccess() && end.endedBefore(e) && end.End.until(e.sent()) <= late
@@ -49,8 +49,8 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// rests returns how many times at most a connection was left idle for a while (apart) before the row went on over it. No
-// caller waits in a queue for a connection that is idle.
+// rests returns how many times at most a connection was left idle for a while (apart) before the row went on over it.
+// No caller waits in a queue for a connection that is idle.
 func rests(row []*Exchange) int {
 	most := 0
 	n, latest := make(map[int64]int), make(map[int64]*Exchange)
@@ -64,11 +64,11 @@ func rests(row []*Exchange) int {
 	return most
 }
 
-// meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access token
-// ended. A browser sends their requests over six connections, and the last ones with the old token long after the refresh.
-// Either the client got a new token within the time to react, and sent more than half of the requests again; or it sent
-// refreshes for more than half of them, and did not go on as if it had no new token; or it tried to refresh in vain, or
-// logged out, while they came or right after a row that came at once.
+// meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access
+// token ended. A browser sends their requests over six connections, and the last ones with the old token long after
+// the refresh. Either the client got a new token within the time to react, and sent more than half of the requests
+// again; or it sent refreshes for more than half of them, and did not go on as if it had no new token; or it tried to
+// refresh in vain, or logged out, while they came or right after a row that came at once.
 func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
@@ -103,7 +103,8 @@ func (c *trial) sentAgain(got, first, last *Exchange) int {
 	return n
 }
 
-// refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that succeeded.
+// refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that
+// succeeded.
 func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 	for _, r := range c.sessions[first.Session].refreshes {
 		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(first.Arrival) <= late) {
@@ -116,9 +117,9 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 	return tries, granted
 }
 
-// givesUp reports whether a client tried in vain to get a new token, or logged out: while the requests from first to last
-// came, or in time after them if they came at once. What comes within a second behind such a try may have left before the
-// client heard of it; the rest goes on in spite of it.
+// givesUp reports whether a client tried in vain to get a new token, or logged out: while the requests from first to
+// last came, or in time after them if they came at once. What comes within a second behind such a try may have left
+// before the client heard of it; the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
 	failed := slices.DeleteFunc(slices.Clone(c.logins), func(login *Exchange) bool { return login.Given != nil || login.Code == "invalid_credentials" }) // a client's own password is right
@@ -133,8 +134,8 @@ func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	})
 }
 
-// nextTokens returns the first refresh or login by which the client got new tokens in time after it got the answer to e, or
-// nil.
+// nextTokens returns the first refresh or login by which the client got new tokens in time after it got the answer to
+// e, or nil.
 func (c *trial) nextTokens(e *Exchange) *Exchange {
 	for _, r := range slices.Concat(c.sessions[e.Session].refreshes, c.logins) {
 		renewed := r.exchanged() || r.Given != nil && r.received() && r.User == e.User
@@ -145,8 +146,8 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	return nil
 }
 
-// comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait as
-// the answers ask: as many come again each time. One caller would go on with its one request.
+// comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
+// as the answers ask: as many come again each time. One caller would go on with its one request.
 func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 	last, wait := row[len(row)-1], longestWait(row)
 	if wait == 0 || rounds[0] < chain {
@@ -191,8 +192,9 @@ func (c *trial) isSettled(row []*Exchange) bool {
 	return c.waitIsOver(last, longestWait(row))
 }
 
-// isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took turns
-// after some had. A client with one caller may change between connections as well, but never uses two at a time.
+// isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took
+// turns after some had. A client with one caller may change between connections as well, but never uses two at a
+// time.
 func isSideBySide(row []*Exchange) bool {
 	beside, turns := 0, 0
 	used := make(map[int64]bool)

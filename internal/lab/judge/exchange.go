@@ -1,8 +1,8 @@
 // Package judge tells from the record of requests what a client did wrong, and what it could do better.
 //
-// It is a pure room: Judge takes the exchanges in the order of their arrival and returns a verdict. It knows no hub, no
-// store and no clock. Each rule has a file; the comment on its function is its definition. What a rule cannot tell for
-// certain it does not say.
+// It is a pure room: Judge takes the exchanges in the order of their arrival and returns a verdict. It knows no hub,
+// no store and no clock. Each rule has a file; the comment on its function is its definition. What a rule cannot tell
+// for certain it does not say.
 package judge
 
 import "time"
@@ -124,10 +124,10 @@ func (e *Exchange) endedBefore(other *Exchange) bool {
 // apart is how much later than an answer a request must come to be after it, when their connections do not tell.
 const apart = 100 * time.Millisecond
 
-// follows reports whether e was certainly sent after before had been answered: it came on the same connection and was not
-// sent ahead (pipelined), on a connection opened since, or long enough after. The answer takes its time to reach the
-// client, and what the client had begun until then comes after it in the record all the same. That is why a new connection
-// tells nothing where the client had sent before together with others.
+// follows reports whether e was certainly sent after before had been answered: it came on the same connection and was
+// not sent ahead (pipelined), on a connection opened since, or long enough after. The answer takes its time to reach
+// the client, and what the client had begun until then comes after it in the record all the same. That is why a new
+// connection tells nothing where the client had sent before together with others.
 func (e *Exchange) follows(before *Exchange) bool {
 	if !before.endedBefore(e) {
 		return false

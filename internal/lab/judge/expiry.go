@@ -5,8 +5,8 @@ package judge
 // expiry is one need for a new pair, and the refreshes for it.
 //
 // Refreshes with one token belong to one expiry until the successor pair has expired, has been found expired, or has
-// more than half of its life behind it. A refresh with the successor's token belongs to it, too, while requests that got
-// 401 with the old pair have not been sent again.
+// more than half of its life behind it. A refresh with the successor's token belongs to it, too, while requests that
+// got 401 with the old pair have not been sent again.
 type expiry struct {
 	refreshes []*Exchange // in order of arrival; the first one opened the expiry
 	late      []*Exchange // with one of its tokens, after it was over
@@ -62,8 +62,8 @@ func (s *session) findExpiries() {
 	}
 }
 
-// place puts r into the expiry in which its token was sent, or into the one that gave it, or opens a new one. It returns
-// the expiry, or nil if r came after it was over.
+// place puts r into the expiry in which its token was sent, or into the one that gave it, or opens a new one. It
+// returns the expiry, or nil if r came after it was over.
 func (s *session) place(r *Exchange, sent, gave *expiry) *expiry {
 	switch {
 	case sent != nil && !s.overFor(sent, r):
@@ -90,8 +90,8 @@ func (s *session) overFor(x *expiry, r *Exchange) bool {
 	return granted.End.until(r.Arrival) > granted.Given.Lifetime/2 || s.expired.before(granted.Given.Generation, r)
 }
 
-// goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own. A
-// client that killed its session by its own race gets 401 for the new pair as well. That is no new need.
+// goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own.
+// A client that killed its session by its own race gets 401 for the new pair as well. That is no new need.
 func (s *session) goesOn(x *expiry, r *Exchange) bool {
 	granted := x.gave(r)
 	if granted == nil || granted.End.until(r.Arrival) > granted.Given.Lifetime/2 || s.refused.before(r.Token.Generation, r) {

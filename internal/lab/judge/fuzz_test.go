@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzJudge plays any script: the verdict names requests of the record only, each rule once for a session and an expiry,
-// and is the same when it is asked for again.
+// FuzzJudge plays any script: the verdict names requests of the record only, each rule once for a session and an
+// expiry, and is the same when it is asked for again.
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x20\x21\x40\x41"))
 	f.Add([]byte("aAbBcC0123456789zZ"))

@@ -27,8 +27,8 @@ type Verdict struct {
 	Findings []Finding // mistakes; none for a clean client
 	Notes    []Finding // advice
 
-	// Open is how long, by the machine's clock, it takes until the verdict depends on nothing that the client may still
-	// do in time. 0: it depends on nothing now.
+	// Open is how long, by the machine's clock, it takes until the verdict depends on nothing that the client may
+	// still do in time. 0: it depends on nothing now.
 	Open time.Duration
 }
 
@@ -136,8 +136,8 @@ func (c *trial) timeIsUp(e *Exchange) bool {
 	return waited > reaction
 }
 
-// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again. A verdict does not
-// wait for that longer than for a reaction.
+// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again. A verdict
+// does not wait for that longer than for a reaction.
 func (c *trial) waitIsOver(e *Exchange, wait time.Duration) bool {
 	over := wait + stall - e.End.until(c.now)
 	if wait == 0 || wait+stall > reaction || e.Epoch < len(c.ended) || over <= 0 {

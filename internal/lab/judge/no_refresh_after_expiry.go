@@ -4,9 +4,9 @@ import "slices"
 
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
-// Not judged: a client that refreshes meanwhile or has the new pair already, that logs in or out instead, that goes on in a
-// session in which the user had logged in since the token expired, whose refresh token has expired, too, or that did not
-// get the answer; and a logout.
+// Not judged: a client that refreshes meanwhile or has the new pair already, that logs in or out instead, that goes
+// on in a session in which the user had logged in since the token expired, whose refresh token has expired, too, or
+// that did not get the answer; and a logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -28,7 +28,8 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying) || c.movedOn(s, e)
 }
 
-// movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that session.
+// movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
+// session.
 func (c *trial) movedOn(s *session, e *Exchange) bool {
 	given := s.given[e.Token.Generation]
 	if given == nil {
@@ -50,9 +51,9 @@ func (r *Exchange) renews(e *Exchange) bool {
 		r.Given != nil && r.Given.Generation > e.Token.Generation
 }
 
-// inTime reports whether next came within the time that a client may take to react to the answer to e, which begins when the
-// requests have been answered that it sends without a break. The machine's clock counts: a client does not get slower by a
-// test that advances the hub's.
+// inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
+// when the requests have been answered that it sends without a break. The machine's clock counts: a client does not
+// get slower by a test that advances the hub's.
 func inTime(e, next *Exchange) bool {
 	return next.sent().Machine.Sub(e.free.Machine) <= reaction
 }

@@ -2,8 +2,8 @@ package judge
 
 import "slices"
 
-// notRepeated is a note: a refresh succeeded, and requests from before it that got token_expired were not sent again within
-// two seconds. Their callers have been left with the 401. The refresh is shown, too.
+// notRepeated is a note: a refresh succeeded, and requests from before it that got token_expired were not sent again
+// within two seconds. Their callers have been left with the 401. The refresh is shown, too.
 func (c *trial) notRepeated(s *session) {
 	for _, x := range s.expiries {
 		granted := x.success

@@ -9,10 +9,10 @@ import (
 // clients refresh 10, 60 or 90 seconds ahead.
 const spare = 2 * time.Minute
 
-// refreshWithoutNeed: three early refreshes within one lifetime of the access token. A refresh is early when more than
-// half of the access token's life, and more than two minutes, are left, and no request with an access token of that pair
-// has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access token in memory
-// refreshes at every load.
+// refreshWithoutNeed: three early refreshes within one lifetime of the access token. A refresh is early when more
+// than half of the access token's life, and more than two minutes, are left, and no request with an access token of
+// that pair has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access
+// token in memory refreshes at every load.
 //
 // A refresh that two_refreshes shows is not early as well.
 func (c *trial) refreshWithoutNeed(s *session) {

@@ -12,13 +12,14 @@ const (
 	lookBack = 1000            // requests that may lie between two of a chain
 )
 
-// repeatedFailure: the same operation with the same token, or without a token with the same body, failed five times in a
-// row: no success, and no pause over five seconds between. Each request of such a chain certainly follows the one before
-// it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain of five.
+// repeatedFailure: the same operation with the same token, or without a token with the same body, failed five times
+// in a row: no success, and no pause over five seconds between. Each request of such a chain certainly follows the
+// one before it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain
+// of five.
 //
-// A changed body or query hides nothing when a token is there; another path is another request. A request that its client
-// gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told again, and a crowd of callers
-// is not told at all (isCrowd).
+// A changed body or query hides nothing when a token is there; another path is another request. A request that its
+// client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told again,
+// and a crowd of callers is not told at all (isCrowd).
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
@@ -50,8 +51,8 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that no success interrupts, and no refresh that failed: the client has tried
-// something, and whether it tries that too often is another row.
+// rows returns the failures of each effort that no success interrupts, and no refresh that failed: the client has
+// tried something, and whether it tries that too often is another row.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	current := make(map[effort]int) // index in rows

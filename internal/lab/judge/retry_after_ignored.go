@@ -11,12 +11,12 @@ import (
 const tolerance = 50 * time.Millisecond
 
 // retryAfterIgnored: a request was sent again sooner than the answer to it had asked for with Retry-After (RFC 9110
-// section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same session
-// or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
+// section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same
+// session or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
 //
-// Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where the
-// other came without a break behind the answer, as from a client's queue, at most five. But a client that sends in the
-// second half of the time, too, does not wait at all.
+// Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
+// the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
+// in the second half of the time, too, does not wait at all.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -66,8 +66,8 @@ type plea struct {
 	kept    bool          // a request came in time
 }
 
-// wasIgnored reports whether the request that came too soon can be no other caller's. The queue of a slow server never rests,
-// so that first tries and retries come mixed: there the numbers tell.
+// wasIgnored reports whether the request that came too soon can be no other caller's. The queue of a slow server
+// never rests, so that first tries and retries come mixed: there the numbers tell.
 func (p *plea) wasIgnored() bool {
 	if p.line.isSlow() {
 		return p.line.missed || len(p.line.owed) > 0
@@ -75,8 +75,8 @@ func (p *plea) wasIgnored() bool {
 	return p.line.goesOn || !p.kept && !p.excused
 }
 
-// wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what was in
-// time for another answer.
+// wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
+// was in time for another answer.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
@@ -142,8 +142,8 @@ func (l *line) count(e *Exchange) {
 // isSlow reports whether the requests waited for answers for most of the time.
 func (l *line) isSlow() bool { return l.took > l.end.Machine.Sub(l.start.Machine)/2 }
 
-// keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest: who
-// tries at once and then in time has hurried.
+// keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest:
+// who tries at once and then in time has hurried.
 func (l *line) keep(e *Exchange) bool {
 	due := 0
 	for _, p := range l.pleas {
@@ -164,8 +164,8 @@ func (l *line) keep(e *Exchange) bool {
 	return true
 }
 
-// hurry notes that e came sooner than the latest answer had asked for, if it did and is the first. It is excused if it is
-// the retry in time for another answer.
+// hurry notes that e came sooner than the latest answer had asked for, if it did and is the first. It is excused if
+// it is the retry in time for another answer.
 func (l *line) hurry(e *Exchange, excused bool) {
 	if len(l.pleas) == 0 {
 		return

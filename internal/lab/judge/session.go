@@ -85,8 +85,8 @@ func (s *session) add(e *Exchange) {
 // stall is how long a client may be held up by its machine between two requests that it sends without a break.
 const stall = 250 * time.Millisecond
 
-// findRows finds the rows in which the client's requests come without a break (stall). A client that allows itself one or
-// two connections sends a refresh, too, when those that wait in front of it have been answered.
+// findRows finds the rows in which the client's requests come without a break (stall). A client that allows itself
+// one or two connections sends a refresh, too, when those that wait in front of it have been answered.
 func (s *session) findRows() {
 	first, end := 0, Mark{}
 	for i, e := range s.exchanges {
@@ -124,11 +124,12 @@ func (s *session) endRow(first, next int, end Mark) {
 	}
 }
 
-// goesOnAfter reports whether an access token of the session was used twice when e had been answered. Once it is used by
-// somebody who has not heard of e.
+// goesOnAfter reports whether an access token of the session was used twice when e had been answered. Once it is used
+// by somebody who has not heard of e.
 func (s *session) goesOnAfter(e *Exchange) bool { return s.useBefore != nil && s.useBefore.follows(e) }
 
-// findLogins finds the last login of each session's user. Where the client logs in as somebody else, a connection shows it.
+// findLogins finds the last login of each session's user. Where the client logs in as somebody else, a connection
+// shows it.
 func findLogins(sessions []*session, logins []*Exchange) {
 	ofUser, overConn := make(map[string]*Exchange), make(map[int64]*Exchange)
 	for _, e := range logins {

@@ -2,8 +2,8 @@ package judge
 
 import "fmt"
 
-// spentRefreshToken: a refresh token was sent again after the expiry for which it had been exchanged was over. The client
-// has not stored the new one. The exchange is shown, too.
+// spentRefreshToken: a refresh token was sent again after the expiry for which it had been exchanged was over. The
+// client has not stored the new one. The exchange is shown, too.
 //
 // Nothing is spent where the client did not get the new pair, and under grace within its time.
 func (c *trial) spentRefreshToken(x *expiry) {

@@ -9,8 +9,8 @@ import (
 // late is how long after a 401 still comes what a client had begun before it heard.
 const late = time.Second
 
-// tokenAfterLogout: a token of a session was used after its logout had been answered. The logout is shown, too. What left
-// before that answer is no use after it (Exchange.follows), and another logout is none either.
+// tokenAfterLogout: a token of a session was used after its logout had been answered. The logout is shown, too. What
+// left before that answer is no use after it (Exchange.follows), and another logout is none either.
 //
 // A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
 // worthless to its client as well, but for one refresh and for what follows within a second.
@@ -18,8 +18,8 @@ const late = time.Second
 // Where a client sent others behind the logout before that was answered, what comes next, at once, may have waited in
 // its queue since then.
 //
-// The same second has a client that logs out because its own race has ended the session: its other callers find out one by
-// one. That race is what two_refreshes tells.
+// The same second has a client that logs out because its own race has ended the session: its other callers find out
+// one by one. That race is what two_refreshes tells.
 //
 // Not judged: a logout of which the client got no answer, and sessions that the lab ended.
 func (c *trial) tokenAfterLogout(s *session) {
@@ -95,8 +95,8 @@ func (s *session) goesOnDuring(e *Exchange) bool {
 	return len(next) > 0 && next[0].Arrival.Order < e.End.Order
 }
 
-// endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or, without
-// one, the first 401.
+// endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or,
+// without one, the first 401.
 func (c *trial) endedElsewhere(s *session) *ending {
 	logout := c.logoutOfAll(s)
 	if logout == nil {

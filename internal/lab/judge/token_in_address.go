@@ -2,8 +2,8 @@ package judge
 
 import "cmp"
 
-// tokenInAddress: a token stood in the path or the query of a request (RFC 6750 section 5.3: don't pass bearer tokens in
-// page URLs).
+// tokenInAddress: a token stood in the path or the query of a request (RFC 6750 section 5.3: don't pass bearer tokens
+// in page URLs).
 func (c *trial) tokenInAddress() {
 	bySession := newGroups()
 	for _, e := range c.record {

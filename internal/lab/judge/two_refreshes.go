@@ -1,10 +1,10 @@
 package judge
 
-// twoRefreshes: one expiry was answered with more than one refresh, and at least one of them succeeded. All of them are
-// shown, whichever won.
+// twoRefreshes: one expiry was answered with more than one refresh, and at least one of them succeeded. All of them
+// are shown, whichever won.
 //
-// Not counted: a refresh that failed by a fault, or of which the client got no answer, unless the client already had the
-// new pair when it sent it; and what the policy in force allows. Under grace that is a repeat that gets the same
+// Not counted: a refresh that failed by a fault, or of which the client got no answer, unless the client already had
+// the new pair when it sent it; and what the policy in force allows. Under grace that is a repeat that gets the same
 // successor again; with reuse allowed, or without rotation, it is every repeat.
 func (c *trial) twoRefreshes(x *expiry) {
 	if !x.refreshes[0].Policy.spends() || x.success == nil {

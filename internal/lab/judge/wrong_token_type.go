@@ -1,7 +1,7 @@
 package judge
 
-// wrongTokenType: the refresh token was sent where the access token belongs, or the access token to refresh. Operations
-// that ask for no token don't mind; logout takes both.
+// wrongTokenType: the refresh token was sent where the access token belongs, or the access token to refresh.
+// Operations that ask for no token don't mind; logout takes both.
 func (c *trial) wrongTokenType(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
