@@ -256,7 +256,8 @@ func TestThrottlingIsByAddress(t *testing.T) {
 // TestValidLoginsAreNotThrottled: a client that knows the password may log in as often at once as it likes.
 func TestValidLoginsAreNotThrottled(t *testing.T) {
 	t.Parallel()
-	h := start(t, "-dir", t.TempDir()) // where the first login takes its time, so that the others wait
+	hash := passwordHashOf(t, "demo-password", 100_000) // the first login takes its time, so that the others wait
+	h := start(t, "-ephemeral", "-users", testkit.WriteFile(t, "users.json", `[{"username":"demo","password_hash":"`+hash+`"}]`))
 	if got := atOnce(50, func() *answer { return h.post(loginPath, right("demo")) }); got["200"] != 50 {
 		t.Errorf("50 valid logins at once: %v", got)
 	}

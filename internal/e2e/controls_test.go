@@ -102,13 +102,19 @@ func inParallel(n int, call func()) *sync.WaitGroup {
 // passwordHash returns a hash with so few rounds that logins cost next to nothing.
 func passwordHash(t testing.TB, password string) string {
 	t.Helper()
+	return passwordHashOf(t, password, 1)
+}
+
+// passwordHashOf returns a hash with this many rounds of PBKDF2.
+func passwordHashOf(t testing.TB, password string, rounds int) string {
+	t.Helper()
 	salt := make([]byte, 16)
 	rand.Read(salt)
-	key, err := pbkdf2.Key(sha256.New, password, salt, 1, 32)
+	key, err := pbkdf2.Key(sha256.New, password, salt, rounds, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "$pbkdf2-sha256$i=1$" + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
+	return fmt.Sprintf("$pbkdf2-sha256$i=%d$", rounds) + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
 }
 
 // writeUsers makes a -users file of the demo accounts and of user0 … user(n-1). Each password is the name and
