@@ -48,15 +48,16 @@ func TestARun(t *testing.T) {
 	h.get(listingPath + "/impact").want(200)
 }
 
-// TestSteadyClients: who reads or writes slowly but steadily is served, however long it takes.
-func TestSteadyClients(t *testing.T) {
+// steadyPatience is for clients that read or write slowly but steadily. They are served, however long it takes.
+var steadyPatience = listen.Timeouts{Header: time.Second, Idle: time.Second, Read: 700 * time.Millisecond, Write: 700 * time.Millisecond, Upload: time.Minute}
+
+func TestSteadyReaders(t *testing.T) {
 	t.Parallel()
-	patience := listen.Timeouts{Header: time.Second, Idle: time.Second, Read: 700 * time.Millisecond, Write: 700 * time.Millisecond, Upload: time.Minute}
-	s := serveHub(t, patience)
+	s := serveHub(t, steadyPatience)
 	const size = 24 << 20
 	s.largeResult(t, size)
 
-	steadily(t, patience.Write/2, func(p *pace) error {
+	steadily(t, steadyPatience.Write/2, func(p *pace) error {
 		reader := testkit.Dial(t, s.addr)
 		reader.SetReadBuffer(64 << 10)
 		fmt.Fprintf(reader, "GET /api/files/phase2/barrier HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", s.addr)
@@ -68,21 +69,25 @@ func TestSteadyClients(t *testing.T) {
 			}
 			p.wait()
 		}
-		if took := time.Since(start); n < size || took < patience.Write {
+		if took := time.Since(start); n < size || took < steadyPatience.Write {
 			return fmt.Errorf("%d of %d bytes after %v", n, size, took)
 		}
 		return nil
 	})
+}
 
+func TestSteadyUploads(t *testing.T) {
+	t.Parallel()
+	s := serveHub(t, steadyPatience)
 	upload := fmt.Sprintf("POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n", s.addr, len(fourReadings))
 	writer := testkit.Dial(t, s.addr)
 	io.WriteString(writer, upload)
-	<-time.After(2 * patience.Read) // not a byte yet: too slow
+	<-time.After(2 * steadyPatience.Read) // not a byte yet: too slow
 	io.WriteString(writer, fourReadings)
 	if got := testkit.Statuses(writer, 1); !slices.Equal(got, []int{400}) {
 		t.Errorf("an upload that pauses for too long: %v", got)
 	}
-	steadily(t, patience.Read/2, func(p *pace) error {
+	steadily(t, steadyPatience.Read/2, func(p *pace) error {
 		start, writer := time.Now(), testkit.Dial(t, s.addr)
 		io.WriteString(writer, upload)
 		for b := range strings.SplitSeq(fourReadings, "") {
@@ -91,7 +96,7 @@ func TestSteadyClients(t *testing.T) {
 				p.wait()
 			}
 		}
-		if got := testkit.Statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < patience.Read {
+		if got := testkit.Statuses(writer, 1); !slices.Equal(got, []int{200}) || time.Since(start) < steadyPatience.Read {
 			return fmt.Errorf("an upload in drips, %v: %v", time.Since(start), got)
 		}
 		return nil
@@ -134,18 +139,24 @@ func steadily(t *testing.T, longest time.Duration, do func(p *pace) error) {
 // TestPatienceOfARun: a run that takes longer than an answer may take to go out is still answered.
 func TestPatienceOfARun(t *testing.T) {
 	t.Parallel()
-	s := serveHub(t, shortPatience)
-	testkit.MustBeWell(t, s.addr)
-	for _, body := range []string{"Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"} {
-		c := testkit.Dial(t, s.addr)
-		s.slow.Store(true)
-		fmt.Fprintf(c, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\n%s", s.addr, body)
-		begun := time.Now()
-		got := testkit.Statuses(c, 1)
-		s.slow.Store(false)
-		if took := time.Since(begun); !slices.Equal(got, []int{200}) || took < 3*shortPatience.Write {
-			t.Errorf("%q: %v after %v", body, got, took)
-		}
+	for name, body := range map[string]string{
+		"no body":         "Content-Length: 0\r\n\r\n",
+		"body of nothing": "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serveHub(t, shortPatience)
+			testkit.MustBeWell(t, s.addr)
+			c := testkit.Dial(t, s.addr)
+			s.slow.Store(true)
+			fmt.Fprintf(c, "POST /api/run-ph-barrier-phase2 HTTP/1.1\r\nHost: %s\r\n%s", s.addr, body)
+			begun := time.Now()
+			got := testkit.Statuses(c, 1)
+			s.slow.Store(false)
+			if took := time.Since(begun); !slices.Equal(got, []int{200}) || took < 3*shortPatience.Write {
+				t.Errorf("%v after %v", got, took)
+			}
+		})
 	}
 }
 
