@@ -114,7 +114,7 @@ var faultyElsewhere = []behaviour{
 		callers(5, func(int) {
 			for range 5 {
 				c.me()
-				time.Sleep(120 * time.Millisecond)
+				time.Sleep(250 * time.Millisecond)
 			}
 		})
 	}},
@@ -209,7 +209,7 @@ var faultyElsewhere = []behaviour{
 		callers(5, func(int) {
 			for range 6 {
 				c.me()
-				time.Sleep(110 * time.Millisecond)
+				time.Sleep(250 * time.Millisecond)
 			}
 		})
 		c.refresh()
