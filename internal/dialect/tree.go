@@ -138,8 +138,5 @@ func (t treeReader) array(path string, depth int) ([]any, error) {
 
 // join returns the path of a member of what is at path.
 func join(path, name string) string {
-	if len(name) > 64 {
-		name = strings.ToValidUTF8(name[:64], "") + "…"
-	}
-	return strings.TrimPrefix(path+"."+name, ".")
+	return strings.TrimPrefix(path+"."+clip(name), ".")
 }

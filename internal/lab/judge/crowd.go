@@ -122,11 +122,12 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 // before the client heard of it; the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
-	failed := slices.DeleteFunc(slices.Clone(c.logins), func(login *Exchange) bool { return login.Given != nil || login.Code == "invalid_credentials" }) // a client's own password is right
-	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, failed), func(r *Exchange) bool {
+	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins), func(r *Exchange) bool {
 		switch {
 		case r.exchanged():
 			return false
+		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
+			return false // a login that succeeded, or somebody else's: a client's own password is right
 		case r.endedBefore(last):
 			return r.End.until(last.Arrival) <= late
 		}

@@ -151,6 +151,9 @@ func (e *Exchange) isRefresh() bool {
 	return e.Operation == "refresh" && e.Session != "" && e.Token != nil && e.Token.Refresh
 }
 
+// isLogin reports whether e asked for a new session.
+func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation == "register" }
+
 // isAccess reports whether e used an access token of this hub.
 func (e *Exchange) isAccess() bool {
 	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh" && e.Operation != "introspect"

@@ -41,7 +41,7 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
 	for _, e := range record {
 		switch {
-		case e.Operation == "login" || e.Operation == "register":
+		case e.isLogin():
 			c.logins = append(c.logins, e)
 		case e.Operation == "refresh" && e.Token == nil:
 			c.unreadable = append(c.unreadable, e)
