@@ -337,9 +337,9 @@ func (h *Hub) writeSession(w http.ResponseWriter, status int, s *account.Session
 	return nil
 }
 
-// writePair answers with two tokens and how many milliseconds are left of them. The body is put together by hand, since
-// encoding/json took a fourteenth of a refresh's CPU time: nothing in it needs an escape but the user record, and that
-// is JSON already.
+// writePair answers with two tokens and how many milliseconds are left of them. The body is put together by hand,
+// since encoding/json took a fourteenth of a refresh's CPU time: nothing in it needs an escape but the user record,
+// and that is JSON already.
 func (h *Hub) writePair(w http.ResponseWriter, status int, u *account.User, access *jwt.Claims, appendRefresh func([]byte) []byte, accessLeft, refreshLeft int64) {
 	b := make([]byte, 0, 1024)
 	b = h.signer.Append(append(b, `{"access_token":"`...), access)

@@ -70,8 +70,8 @@ type UserRecord struct {
 	Gone     bool   `json:"gone,omitempty"` // the seed of this id is deleted
 }
 
-// Fold returns the same string for names and e-mail addresses that differ by case alone, by simple case folding (Unicode
-// chapter 5.18, CaseFolding.txt status C and S).
+// Fold returns the same string for names and e-mail addresses that differ by case alone, by simple case folding
+// (Unicode chapter 5.18, CaseFolding.txt status C and S).
 func Fold(name string) string { return strings.Map(foldRune, name) }
 
 // foldRune returns the least of the characters that differ from r by case alone. Of ASCII letters it is the small one.

@@ -14,8 +14,8 @@ import (
 // Hub compiles the program whose source is in the folder root into the folder dir, with these flags of go build, and
 // returns the path of the binary. The error has what the compiler said.
 //
-// It also looks at every file below root. go test remembers a passed test until a file changes that the test itself has
-// looked at, and the compiler is another process: without the look, a changed hub would pass by its old result.
+// It also looks at every file below root. go test remembers a passed test until a file changes that the test itself
+// has looked at, and the compiler is another process: without the look, a changed hub would pass by its old result.
 func Hub(root, dir string, flags ...string) (string, error) {
 	path := filepath.Join(dir, "authhub")
 	if runtime.GOOS == "windows" {

@@ -105,8 +105,8 @@ func (n node) csrf() (*cookie, string) {
 	return c, field
 }
 
-// checkCookies reports a token of op that no cookie of a browser can bring: "cookies" sets it under another name, or for
-// other paths. A cookie that "cookies" does not set may come from a script of the client.
+// checkCookies reports a token of op that no cookie of a browser can bring: "cookies" sets it under another name, or
+// for other paths. A cookie that "cookies" does not set may come from a script of the client.
 func (d *Dialect) checkCookies(n node, op *operation) {
 	for _, name := range []string{"token", "refresh_token"} {
 		at := node{n.p, join(join(n.path, "in"), name), nil}

@@ -1,5 +1,5 @@
-// golang.org/x/oauth2, unmodified, against a hub that speaks OAuth 2.0: what it does well, and what its caller must not
-// do.
+// golang.org/x/oauth2, unmodified, against a hub that speaks OAuth 2.0: what it does well, and what its caller must
+// not do.
 //
 //	go test ./...          builds the hub first; AUTHHUB=/path/to/authhub uses that binary
 

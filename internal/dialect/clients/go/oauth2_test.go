@@ -102,7 +102,8 @@ func TestOAuth2(t *testing.T) {
 	clean(t, address)
 }
 
-// x/oauth2 keeps the token that it has until a refresh succeeds, so after a lost answer every call sends the spent one.
+// x/oauth2 keeps the token that it has until a refresh succeeds, so after a lost answer every call sends the spent
+// one.
 func TestOAuth2LosesARefresh(t *testing.T) {
 	address := startHub(t) + "/ns/go"
 	config := &oauth2.Config{ClientID: "app", Endpoint: oauth2.Endpoint{TokenURL: address + "/oauth/token"}}
