@@ -72,7 +72,7 @@ var sentinels = []struct {
 	{disk.ErrFull, reply.Fail(507, "disk_full", "The disk is full. Free some space. If /healthz then answers 503, restart the hub.")},
 	{account.ErrUnavailable, notAnswering("The store does not answer. Nothing was changed. Try again.")},
 	{account.ErrUnknown, notAnswering("The store did not answer in time. The change may have been made. Try again.")},
-	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write. It takes no changes until you restart the hub; reading still works.")},
+	{account.ErrFailed, reply.Fail(503, "store_unavailable", "The store could not write; the log says why. It takes no changes until you restart the hub; reading still works.")},
 	{disk.ErrGone, reply.Fail(503, "store_unavailable", "The hub's folder, its journal or its lock was removed or replaced. Put it back and restart the hub.")},
 	{passwd.ErrBusy, busy},
 	{runs.ErrBusy, busy},

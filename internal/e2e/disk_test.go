@@ -147,8 +147,8 @@ func TestWhatHasEndedStaysEnded(t *testing.T) {
 	}
 }
 
-// TestFolderTakenAway: a hub whose folder, journal or lock is gone or is another's acknowledges nothing more, says so
-// in /healthz, and goes on reading.
+// TestFolderTakenAway: a hub whose folder, journal or lock is gone, cut or another's acknowledges nothing more, says
+// so in /healthz, and goes on reading.
 func TestFolderTakenAway(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -167,6 +167,7 @@ func TestFolderTakenAway(t *testing.T) {
 		"DIR replaced": func(dir string) error { return errors.Join(os.Rename(dir, dir+"-moved"), os.Mkdir(dir, 0o700)) },
 		"lock removed": in("lock", os.Remove), "lock replaced": in("lock", copied),
 		"journal removed": in("journal", os.Remove), "journal replaced": in("journal", copied), "journal emptied": in("journal", emptied),
+		"journal truncated": in("journal", func(path string) error { return os.Truncate(path, 100) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -147,8 +148,8 @@ func (j *Journal) Append(payload []byte) *Commit {
 	return j.batchLocked()
 }
 
-// Check returns nil if the journal takes records and its file still has its name. If not, the journal fails. It waits
-// for the records that are being written. Errors: ErrFailed, ctx.Err().
+// Check returns nil if the journal takes records and its file still has its name and its length. If not, the journal
+// fails. It waits for the records that are being written. Errors: ErrFailed, ctx.Err().
 func (j *Journal) Check(ctx context.Context) error {
 	j.mu.Lock()
 	err := j.err
@@ -272,7 +273,11 @@ func reusable(b []byte) []byte {
 // removed or replaced are lost to the next start. On an error it cuts off what it may have written, so that refused
 // records don't come back with the next start. That is safe: everything before end is synced, and nothing after end
 // has been acknowledged. If cutting fails as well, the next start finds whole records or an incomplete last line.
+// A file that something else has changed is left as it is.
 func (j *Journal) write(lines []byte) error {
+	if err := j.seekEnd(); err != nil {
+		return err
+	}
 	j.out = reusable(j.out)[:0]
 	n := 0
 	for line := range bytes.Lines(lines) {
@@ -287,6 +292,16 @@ func (j *Journal) write(lines []byte) error {
 	j.end += int64(len(j.out))
 	j.records += n
 	return nil
+}
+
+// seekEnd returns an error unless the file ends where the latest record does. Behind a shorter file, records would
+// follow a hole, and the next start would refuse them.
+func (j *Journal) seekEnd() error {
+	size, err := j.file.Seek(0, io.SeekEnd)
+	if err == nil && size != j.end {
+		err = fmt.Errorf("something else has changed the file: it has %d bytes instead of %d", size, j.end)
+	}
+	return err
 }
 
 func (j *Journal) commit(lines []byte) error {

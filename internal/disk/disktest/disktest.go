@@ -291,8 +291,14 @@ func (f *handle) Write(p []byte) (int, error) {
 }
 
 func (f *handle) Seek(offset int64, whence int) (int64, error) {
-	if whence != io.SeekStart {
-		panic("a seek that is not from the start")
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	switch whence {
+	case io.SeekStart:
+	case io.SeekEnd:
+		offset += int64(len(f.inode.data))
+	default:
+		panic("a seek from where the file is")
 	}
 	f.at = int(offset)
 	return offset, nil
