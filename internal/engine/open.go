@@ -91,6 +91,9 @@ func (s *Store) claimSecret(ctx context.Context) error {
 		Then: []etcd.Op{s.secret().Put([]byte(s.fingerprint), 0)},
 		Else: []etcd.Op{s.secret().Get()},
 	})
+	if refused := (*etcd.RefusedError)(nil); errors.As(err, &refused) {
+		return refused
+	}
 	if errors.Is(err, etcd.ErrUnavailable) || errors.Is(err, etcd.ErrUnknown) {
 		return fmt.Errorf("etcd did nothing within %v; are the addresses right, and do most of its nodes run? %w", startLimit, err)
 	}

@@ -38,20 +38,14 @@ var (
 	ErrNoLease = errors.New("etcd has no such lease")
 )
 
-// RefusedError is etcd's no to a request: it would say the same again, and nothing has changed.
+// RefusedError is a no that would be the same again. Nothing has changed, unless ErrUnknown wraps it.
 type RefusedError struct {
 	Node    string
-	Status  int // of HTTP
-	Code    int // of gRPC; 0 if what answered is no etcd
+	Code    int // of gRPC; 0 if no node is an etcd that the client trusts
 	Message string
 }
 
-func (e *RefusedError) Error() string {
-	if e.Code == 0 {
-		return fmt.Sprintf("%s answers %d %s, which etcd's gateway does not", e.Node, e.Status, http.StatusText(e.Status))
-	}
-	return e.Node + ": " + e.Message
-}
+func (e *RefusedError) Error() string { return e.Node + ": " + e.Message }
 
 const (
 	tryTimeout = 1500 * time.Millisecond // a lost majority shows in the gateway's own answers after 7 to 10 s only
@@ -130,8 +124,8 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 	if err != nil {
 		return false, err
 	}
-	known, pause, logins := true, minPause, 0
-	var told *tryError // by the latest node that answered; the latest at all where none did
+	known, pause, logins, strangers := true, minPause, 0, 0 // strangers: in turn, the latest try included
+	var told *tryError                                      // by the latest node that answered; the latest at all where none did
 	for tries := 1; ; tries++ {
 		at, token := c.choose()
 		err := c.try(ctx, c.nodes[at], token, path, body, answer)
@@ -161,13 +155,20 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 		if told == nil || !errors.Is(failed.cause, errNoAnswer) {
 			told = failed
 		}
+		strangers++
+		if !failed.strange {
+			strangers = 0
+		}
+		if strangers >= len(c.nodes) {
+			return !known, gaveUp(known, &RefusedError{Node: failed.node, Message: failed.cause.Error()})
+		}
 		if ctx.Err() != nil {
 			return !known, gaveUp(known, told)
 		}
 	}
 }
 
-func gaveUp(known bool, told *tryError) error {
+func gaveUp(known bool, told error) error {
 	if known {
 		return fmt.Errorf("%w: %w", ErrUnavailable, told)
 	}
@@ -205,6 +206,7 @@ type tryError struct {
 	cause     error
 	sent      bool // the request may have been carried out
 	loggedOut bool // the token is missing or has ended
+	strange   bool // the node will answer this way again: it is no etcd, or not one that the client trusts
 }
 
 func (e *tryError) Error() string { return e.node + ": " + e.cause.Error() }
@@ -223,23 +225,23 @@ func (c *Client) try(ctx context.Context, n *node, token, path string, body []by
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
+		if todo := remedy(err); todo != "" {
+			return &tryError{node: n.address, cause: fmt.Errorf("%w; %s", bare(err), todo), sent: isNoHTTP(err), strange: true}
+		}
 		return &tryError{node: n.address, cause: bare(err), sent: !dialing(err)}
 	}
 	defer response.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err == nil && response.StatusCode == http.StatusOK {
-		err = json.Unmarshal(said, answer)
-	}
 	if err != nil {
 		return &tryError{node: n.address, cause: err, sent: true}
 	}
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != http.StatusOK || json.Unmarshal(said, answer) != nil {
 		return judge(n, response.StatusCode, said)
 	}
 	return nil
 }
 
-// judge says what an answer other than 200 means. What is not known to have changed nothing counts as sent.
+// judge says what an answer means that is not what was asked for. What is not known to have changed nothing counts as sent.
 func judge(n *node, status int, said []byte) error {
 	var e wire.Error
 	json.Unmarshal(said, &e) // whatever is no JSON has no code
@@ -252,8 +254,11 @@ func judge(n *node, status int, said []byte) error {
 		failed.sent = false
 	case e.Code == wire.CodeNotFound && strings.Contains(e.Message, "lease not found"):
 		return ErrNoLease
-	case e.Code == 0 && status < http.StatusInternalServerError, isRefusal(e.Code):
-		return &RefusedError{Node: n.address, Status: status, Code: e.Code, Message: e.Message}
+	case e.Code == 0 && status < http.StatusInternalServerError:
+		failed.cause = fmt.Errorf("it answers %d %.80q, which etcd's gateway does not", status, said)
+		failed.sent, failed.strange = status < 300, true
+	case isRefusal(e.Code):
+		return &RefusedError{Node: n.address, Code: e.Code, Message: e.Message}
 	}
 	return failed
 }

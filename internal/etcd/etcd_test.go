@@ -169,6 +169,25 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	}
 }
 
+// TestStrangerIsLeft: as long as another node may be an etcd, it is asked.
+func TestStrangerIsLeft(t *testing.T) {
+	t.Parallel()
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("Welcome")) }))
+	defer stranger.Close()
+	cluster := etcdtest.New(t, 1)
+	c := dial(t, stranger.URL+","+cluster.Address())
+	if out, err := c.Do(t.Context(), etcd.Txn{Then: []etcd.Op{etcd.Key("/p/a").Get()}}); err != nil || !out.Succeeded {
+		t.Error(out, err)
+	}
+
+	cluster.Stop(0)
+	ctx := within(t, 300*time.Millisecond)
+	var refused *etcd.RefusedError
+	if _, err := c.Do(ctx, put("/p/a", "1")); err == nil || errors.As(err, &refused) || ctx.Err() == nil {
+		t.Errorf("one that may come back is not waited for: %v", err)
+	}
+}
+
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 1)

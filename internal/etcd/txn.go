@@ -129,6 +129,14 @@ func (c *Client) Do(ctx context.Context, t Txn) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	asked := t.Else
+	if answer.Succeeded {
+		asked = t.Then
+	}
+	if len(answer.Responses) != len(asked) {
+		at, _ := c.choose()
+		return Outcome{}, gaveUp(false, &RefusedError{Node: c.nodes[at].address, Message: "its answer is not etcd's"})
+	}
 	out := Outcome{Succeeded: answer.Succeeded, Repeated: repeated, Revision: answer.Header.Revision, Results: make([]Result, len(answer.Responses))}
 	for i, r := range answer.Responses {
 		switch {
