@@ -35,48 +35,50 @@ func TestBuiltinDialectsAreSound(t *testing.T) {
 }
 
 // Each row is a request in a built-in dialect, and what the client gets for it.
+// wireShapes are requests of clients of the built-in dialects, and what the API answers.
+var wireShapes = []struct {
+	dialect, on, body, header string
+	status                    int
+	operation                 string
+	want                      []string // parts of the body
+}{
+	{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=demo-password", "", 200, "login", []string{`"token_type":"Bearer"`, `"expires_in":900,`, `"refresh_token":"` + token("refresh"), `"scope":"profile email"`}},
+	{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=demo-password&scope=a+b", "Authorization: Basic aWQ6c2VjcmV0", 200, "login", []string{`"scope":"a b"`}},
+	{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=wrong", "", 400, "login", []string{`{"error":"invalid_grant","error_description":"Why."}`}},
+	{"oauth2", "POST /oauth/token", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`"error":"invalid_grant"`}},
+	{"oauth2", "POST /oauth/token", "grant_type=authorization_code&code=x", "", 400, "other", []string{`"error":"unsupported_grant_type"`}},
+	{"oauth2", "POST /oauth/token", "", "", 400, "other", []string{`"error":"invalid_request"`}},
+	{"oauth2", "GET /oauth/token", "", "", 405, "other", []string{`"error":"method_not_allowed"`}},
+	{"oauth2", "POST /oauth/revoke", "token=dead", "", 200, "logout", []string{"{}\n"}},
+	{"oauth2", "POST /oauth/revoke", "token=" + token("refresh"), "", 200, "logout", []string{"{}\n"}},
+	{"oauth2", "POST /oauth/revoke", "", "", 400, "logout", []string{`"error":"invalid_request"`}},
+	{"oauth2", "POST /oauth/introspect", "token=dead", "", 200, "introspect", []string{`{"active":false}`}},
+	{"oauth2", "POST /oauth/introspect", "", "", 200, "introspect", []string{`{"active":false}`}},
+	{"oauth2", "POST /oauth/introspect", "token=" + token("access"), "", 200, "introspect", []string{`"active":true`, `"sub":"user-demo"`, `"exp":1767226500}`}},
+	{"oauth2", "GET /oauth/userinfo", "", "Authorization: bearer " + token("access"), 200, "me", []string{`{"sub":"user-demo","preferred_username":"demo","email":"demo@example.test"}`}},
+	{"oauth2", "GET /.well-known/oauth-authorization-server", "", "", 200, "other", []string{`"issuer":"http://hub.test/ns/a"`, `"token_endpoint":"http://hub.test/ns/a/oauth/token"`}},
+	{"supabase", "POST /auth/v1/token?grant_type=password", `{"email":"demo","password":"demo-password"}`, "Authorization: Bearer anon", 200, "login", []string{`"token_type":"bearer"`, `"expires_at":1767226500,`, `"aud":"authenticated"`, `"user_metadata":{}`}},
+	{"supabase", "POST /auth/v1/token?grant_type=refresh_token", `{"refresh_token":"dead"}`, "", 400, "refresh", []string{`"code":"session_expired"`}},
+	{"supabase", "GET /auth/v1/user", "", "Authorization: Bearer anon", 403, "me", []string{`{"code":"bad_jwt","message":"Why."}`}},
+	{"supabase", "POST /auth/v1/logout?scope=others", "", "Authorization: Bearer " + token("access"), 204, "logout", nil},
+	{"supabase", "POST /auth/v1/signup", `{"email":"new@example.test","password":"new-password","data":{"name":"New"}}`, "", 200, "register", []string{`"access_token"`}},
+	{"directus", "POST /auth/login", `{"email":"demo@example.test","password":"demo-password"}`, "", 200, "login", []string{`{"data":{"access_token":`, `"expires":900000,`}},
+	{"directus", "POST /auth/login/", `{"email":"demo@example.test","password":"x"}`, "", 401, "login", []string{`{"errors":[{"message":"Invalid user credentials.","extensions":{"code":"INVALID_CREDENTIALS"}}]}`}},
+	{"simplejwt", "POST /api/token/refresh", `{"refresh":"` + token("refresh") + `"}`, "", 200, "refresh", []string{`{"access":"` + token("access") + `"}`}},
+	{"simplejwt", "POST /api/token/verify/", `{"token":"dead"}`, "", 401, "introspect", []string{`{"detail":"Token is invalid","code":"token_not_valid"}`}},
+	{"simplejwt", "POST /api/token/verify/", `{"token":"` + token("access") + `"}`, "", 200, "introspect", []string{"{}\n"}},
+	{"simplejwt", "GET /api/me/", "", "Authorization: JWT " + token("access"), 200, "me", []string{`"username":"demo"`}},
+	{"dj-rest-auth", "POST /dj-rest-auth/login/", `{"username":"demo","password":"x"}`, "", 400, "login", []string{`{"non_field_errors":["Unable to log in with provided credentials."]}`}},
+	{"dj-rest-auth", "GET /dj-rest-auth/user/", "", "Cookie: my-app-auth=" + token("access"), 200, "me", []string{`{"pk":"user-demo","username":"demo","email":"demo@example.test","first_name":"","last_name":""}`}},
+	{"dummyjson", "GET /auth/me", "", "Authorization: Bearer " + token("access"), 200, "me", []string{`{"id":"user-demo","username":"demo"`}},
+	{"firebase", "POST /identitytoolkit.googleapis.com/v1/accounts:lookup?key=k", `{"idToken":"` + token("access") + `"}`, "", 200, "me", []string{`"users":[{"localId":"user-demo"`, `"createdAt":"1767225600000"`}},
+	{"firebase", "POST /securetoken.googleapis.com/v1/token?key=k", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`{"error":{"code":400,"message":"TOKEN_EXPIRED"`}},
+	{"cookie", "POST /api/authentication/refresh", "", "Cookie: refresh_token=" + token("refresh"), 200, "refresh", []string{`{"access_token":"`, `"user":{"id":"user-demo"`}},
+}
+
 func TestWireShapes(t *testing.T) {
 	t.Parallel()
-	access, refresh := token("access"), token("refresh")
-	for _, row := range []struct {
-		dialect, on, body, header string
-		status                    int
-		operation                 string
-		want                      []string // parts of the body
-	}{
-		{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=demo-password", "", 200, "login", []string{`"token_type":"Bearer"`, `"expires_in":900,`, `"refresh_token":"` + refresh, `"scope":"profile email"`}},
-		{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=demo-password&scope=a+b", "Authorization: Basic aWQ6c2VjcmV0", 200, "login", []string{`"scope":"a b"`}},
-		{"oauth2", "POST /oauth/token", "grant_type=password&username=demo&password=wrong", "", 400, "login", []string{`{"error":"invalid_grant","error_description":"Why."}`}},
-		{"oauth2", "POST /oauth/token", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`"error":"invalid_grant"`}},
-		{"oauth2", "POST /oauth/token", "grant_type=authorization_code&code=x", "", 400, "other", []string{`"error":"unsupported_grant_type"`}},
-		{"oauth2", "POST /oauth/token", "", "", 400, "other", []string{`"error":"invalid_request"`}},
-		{"oauth2", "GET /oauth/token", "", "", 405, "other", []string{`"error":"method_not_allowed"`}},
-		{"oauth2", "POST /oauth/revoke", "token=dead", "", 200, "logout", []string{"{}\n"}},
-		{"oauth2", "POST /oauth/revoke", "token=" + refresh, "", 200, "logout", []string{"{}\n"}},
-		{"oauth2", "POST /oauth/revoke", "", "", 400, "logout", []string{`"error":"invalid_request"`}},
-		{"oauth2", "POST /oauth/introspect", "token=dead", "", 200, "introspect", []string{`{"active":false}`}},
-		{"oauth2", "POST /oauth/introspect", "", "", 200, "introspect", []string{`{"active":false}`}},
-		{"oauth2", "POST /oauth/introspect", "token=" + access, "", 200, "introspect", []string{`"active":true`, `"sub":"user-demo"`, `"exp":1767226500}`}},
-		{"oauth2", "GET /oauth/userinfo", "", "Authorization: bearer " + access, 200, "me", []string{`{"sub":"user-demo","preferred_username":"demo","email":"demo@example.test"}`}},
-		{"oauth2", "GET /.well-known/oauth-authorization-server", "", "", 200, "other", []string{`"issuer":"http://hub.test/ns/a"`, `"token_endpoint":"http://hub.test/ns/a/oauth/token"`}},
-		{"supabase", "POST /auth/v1/token?grant_type=password", `{"email":"demo","password":"demo-password"}`, "Authorization: Bearer anon", 200, "login", []string{`"token_type":"bearer"`, `"expires_at":1767226500,`, `"aud":"authenticated"`, `"user_metadata":{}`}},
-		{"supabase", "POST /auth/v1/token?grant_type=refresh_token", `{"refresh_token":"dead"}`, "", 400, "refresh", []string{`"code":"session_expired"`}},
-		{"supabase", "GET /auth/v1/user", "", "Authorization: Bearer anon", 403, "me", []string{`{"code":"bad_jwt","message":"Why."}`}},
-		{"supabase", "POST /auth/v1/logout?scope=others", "", "Authorization: Bearer " + access, 204, "logout", nil},
-		{"supabase", "POST /auth/v1/signup", `{"email":"new@example.test","password":"new-password","data":{"name":"New"}}`, "", 200, "register", []string{`"access_token"`}},
-		{"directus", "POST /auth/login", `{"email":"demo@example.test","password":"demo-password"}`, "", 200, "login", []string{`{"data":{"access_token":`, `"expires":900000,`}},
-		{"directus", "POST /auth/login/", `{"email":"demo@example.test","password":"x"}`, "", 401, "login", []string{`{"errors":[{"message":"Invalid user credentials.","extensions":{"code":"INVALID_CREDENTIALS"}}]}`}},
-		{"simplejwt", "POST /api/token/refresh", `{"refresh":"` + refresh + `"}`, "", 200, "refresh", []string{`{"access":"` + access + `"}`}},
-		{"simplejwt", "POST /api/token/verify/", `{"token":"dead"}`, "", 401, "introspect", []string{`{"detail":"Token is invalid","code":"token_not_valid"}`}},
-		{"simplejwt", "POST /api/token/verify/", `{"token":"` + access + `"}`, "", 200, "introspect", []string{"{}\n"}},
-		{"simplejwt", "GET /api/me/", "", "Authorization: JWT " + access, 200, "me", []string{`"username":"demo"`}},
-		{"dj-rest-auth", "POST /dj-rest-auth/login/", `{"username":"demo","password":"x"}`, "", 400, "login", []string{`{"non_field_errors":["Unable to log in with provided credentials."]}`}},
-		{"dj-rest-auth", "GET /dj-rest-auth/user/", "", "Cookie: my-app-auth=" + access, 200, "me", []string{`{"pk":"user-demo","username":"demo","email":"demo@example.test","first_name":"","last_name":""}`}},
-		{"dummyjson", "GET /auth/me", "", "Authorization: Bearer " + access, 200, "me", []string{`{"id":"user-demo","username":"demo"`}},
-		{"firebase", "POST /identitytoolkit.googleapis.com/v1/accounts:lookup?key=k", `{"idToken":"` + access + `"}`, "", 200, "me", []string{`"users":[{"localId":"user-demo"`, `"createdAt":"1767225600000"`}},
-		{"firebase", "POST /securetoken.googleapis.com/v1/token?key=k", "grant_type=refresh_token&refresh_token=dead", "", 400, "refresh", []string{`{"error":{"code":400,"message":"TOKEN_EXPIRED"`}},
-		{"cookie", "POST /api/authentication/refresh", "", "Cookie: refresh_token=" + refresh, 200, "refresh", []string{`{"access_token":"`, `"user":{"id":"user-demo"`}},
-	} {
+	for _, row := range wireShapes {
 		h := new(stubHub)
 		var headers []string
 		if row.header != "" {

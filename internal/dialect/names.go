@@ -82,12 +82,6 @@ var (
 	ownClaims = append(hubClaims[:len(hubClaims):len(hubClaims)], "nbf", "gen")
 )
 
-// scopeOfTemplates returns that of templates that nothing names: all values that there are.
-func (d *Dialect) scopeOfTemplates() *scope {
-	return &scope{of: "any operation", at: "templates", names: slices.Concat(pair, []string{"token_kind", "auth_time"}, ofError, everywhere),
-		params: d.params(""), request: true}
-}
-
 // scopeOfErrors returns that of the errors of operations of this name, or of all for "".
 func (d *Dialect) scopeOfErrors(op string) *scope {
 	return &scope{of: `"errors"`, at: "errors", names: slices.Concat(ofError, everywhere), params: d.params(op), request: true}

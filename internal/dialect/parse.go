@@ -138,7 +138,7 @@ func (d *Dialect) parse(root node) {
 	if o == nil {
 		return
 	}
-	t := &templates{p: root.p, echoes: d.echoes}
+	t := &templates{p: root.p, echoes: d.echoes, used: make(map[string]bool)}
 	t.source, _ = o.members["templates"].(*object)
 	if claims, ok := o.members["claims"].(*object); ok {
 		t.claims = claims.names
@@ -170,19 +170,20 @@ func (d *Dialect) parse(root node) {
 		d.parseClaims(claims, t)
 	}
 	if templates, ok := root.member(o, "templates"); ok {
-		d.parseTemplates(templates, t)
+		parseTemplates(templates, t)
 	}
 }
 
-// parseTemplates reads those that nothing names, too.
-func (d *Dialect) parseTemplates(n node, t *templates) {
+// parseTemplates refuses those that nothing uses, unless a fault elsewhere may be why.
+func parseTemplates(n node, t *templates) {
 	o := n.object(nil)
-	if o == nil {
+	if o == nil || len(n.p.faults) > 0 {
 		return
 	}
-	all := t.in(d.scopeOfTemplates())
 	for _, name := range o.names {
-		all.named(join(n.path, name), name)
+		if !t.used[name] {
+			n.p.fault(join(n.path, name), `is used nowhere: write "@`+clip(name)+`" where it belongs, or remove it`)
+		}
 	}
 }
 

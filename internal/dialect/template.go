@@ -128,6 +128,7 @@ type templates struct {
 	p        *parser
 	source   *object            // of the named ones; may be nil
 	echoes   map[string]sources // the values of requests that answers repeat, by name
+	used     map[string]bool    // the named ones that are a part of something
 	claims   []string           // that the description adds to tokens
 	scope    *scope
 	compiled map[string]template
@@ -137,7 +138,7 @@ type templates struct {
 
 // in returns what compiles the templates of a scope.
 func (t *templates) in(s *scope) *templates {
-	return &templates{p: t.p, source: t.source, echoes: t.echoes, claims: t.claims, scope: s, compiled: make(map[string]template), sizes: make(map[string]int)}
+	return &templates{p: t.p, source: t.source, echoes: t.echoes, used: t.used, claims: t.claims, scope: s, compiled: make(map[string]template), sizes: make(map[string]int)}
 }
 
 // compile returns the template that value is, and in how many parts.
@@ -281,6 +282,7 @@ func (t *templates) named(path, name string) (template, int) {
 		t.p.fault(path, "@"+clip(name)+" names a template that is in itself: "+strings.Join(append(t.open, name), " → "))
 		return literal("null"), 1
 	}
+	t.used[name] = true
 	t.open = append(t.open, name)
 	compiled, size := t.compile(join("templates", name), t.source.members[name])
 	t.open = t.open[:len(t.open)-1]

@@ -21,9 +21,9 @@ func remedy(err error) string {
 	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch):
 		return "write http:// into the address"
 	case strings.Contains(text, "remote error: tls: ") && strings.Contains(text, "certificate"):
-		return "the hub has no certificate to show: let etcd ask for none"
+		return "the hub has none to show"
 	case isNoHTTP(err):
-		return "is this the address of an etcd?"
+		return "is this an etcd?"
 	}
 	return ""
 }
@@ -33,11 +33,11 @@ func trust(err error) string {
 	wrongName, unknown := x509.HostnameError{}, x509.UnknownAuthorityError{}
 	switch {
 	case errors.As(err, &wrongName):
-		return "write a name that the certificate has into the address"
+		return "write such a name into the address"
 	case errors.As(err, &unknown) && unknown.Cert != nil:
 		return fmt.Sprintf("name a file with the certificate of %q in SSL_CERT_FILE", unknown.Cert.Issuer)
 	}
-	return "give the node another certificate"
+	return "replace the certificate"
 }
 
 func isNoHTTP(err error) bool { return strings.Contains(err.Error(), "malformed HTTP") }

@@ -299,7 +299,7 @@ func (j *Journal) write(lines []byte) error {
 func (j *Journal) seekEnd() error {
 	size, err := j.file.Seek(0, io.SeekEnd)
 	if err == nil && size != j.end {
-		err = fmt.Errorf("something else has changed the file: it has %d bytes instead of %d", size, j.end)
+		err = fmt.Errorf("something else changed the file: it has %d bytes instead of %d", size, j.end)
 	}
 	return err
 }
