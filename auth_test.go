@@ -1,8 +1,6 @@
 package main
 
 import (
-	"authhub/internal/passwd"
-	"authhub/internal/testkit"
 	"bytes"
 	"cmp"
 	"context"
@@ -21,6 +19,9 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+
+	"authhub/internal/passwd"
+	"authhub/internal/testkit"
 )
 
 const (

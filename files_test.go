@@ -1,8 +1,6 @@
 package main
 
 import (
-	"authhub/internal/results"
-	"authhub/internal/testkit"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -12,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authhub/internal/results"
+	"authhub/internal/testkit"
 )
 
 const (

@@ -34,7 +34,6 @@ func TestBuiltinDialectsAreSound(t *testing.T) {
 	}
 }
 
-// Each row is a request in a built-in dialect, and what the client gets for it.
 // wireShapes are requests of clients of the built-in dialects, and what the API answers.
 var wireShapes = []struct {
 	dialect, on, body, header string

@@ -5,7 +5,6 @@ package e2e
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -296,91 +295,6 @@ func TestIntrospectionIsNoFinding(t *testing.T) {
 	}
 }
 
-func TestCookiesAcrossOrigins(t *testing.T) {
-	t.Parallel()
-	h := newDialectHub(t, "cookie")
-	page := []string{"Origin", "http://localhost:5173"}
-	credentials := func(a *answer) string { return a.header.Get("Access-Control-Allow-Credentials") }
-	login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, page...).want(200)
-	if credentials(login) != "true" || login.header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
-		t.Errorf("headers %v", login.header)
-	}
-	preflight := h.do("OPTIONS", refreshPath, nil, append(page, "Access-Control-Request-Method", "POST")...)
-	if preflight.status != 204 || credentials(preflight) != "true" {
-		t.Errorf("preflight %d %v", preflight.status, preflight.header)
-	}
-	if login.json()["refresh_token"] != nil {
-		t.Error("the body has the refresh token")
-	}
-	line := login.header.Get("Set-Cookie")
-	cookie, _, _ := strings.Cut(line, ";")
-	_, space, _ := strings.Cut(h.base, "/ns/")
-	if !strings.Contains(line, "; Path=/ns/"+space+"/api/authentication; ") || !strings.Contains(line, "HttpOnly") {
-		t.Errorf("cookie %s", line)
-	}
-	h.post(refreshPath, nil, "Cookie", cookie, "Origin", "https://evil.test").want(403, "forbidden_origin")
-	h.post(logoutPath, nil, "Cookie", cookie).want(204)
-	h.post(refreshPath, nil, "Cookie", cookie).want(401, "token_revoked")
-
-	h.delete("/lab/dialect").want(204)
-	if a := h.get("/api", page...); credentials(a) != "" {
-		t.Error("credentials are allowed without a dialect with cookies")
-	}
-}
-
-// Where every origin may ask, none gets credentials that is not named, and none may change something with a cookie.
-func TestCookiesAndEveryOrigin(t *testing.T) {
-	t.Parallel()
-	h := start(t, "-ephemeral", "-dialect", "cookie", "-cors", "*,https://app.test")
-	h.faulty = true
-	for origin, want := range map[string]string{"https://any.test": "", "https://app.test": "true"} {
-		login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, "Origin", origin).want(200)
-		if got := login.header.Get("Access-Control-Allow-Credentials"); got != want {
-			t.Errorf("%s: credentials %q, want %q", origin, got, want)
-		}
-		cookie, _, _ := strings.Cut(login.header.Get("Set-Cookie"), ";")
-		status := map[string]int{"": 403, "true": 200}[want]
-		h.post(refreshPath, nil, "Cookie", cookie, "Origin", origin).want(status)
-	}
-}
-
-func TestAPageKeepsItsSessionInACookie(t *testing.T) {
-	t.Parallel()
-	b := newBrowser(t, 800, 600, "light")
-	h := start(t, "-ephemeral", "-lab", "-dialect", "cookie")
-	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		io.WriteString(w, "<!doctype html><title>app</title>")
-	}))
-	t.Cleanup(app.Close)
-	local := func(address string) string { return strings.Replace(address, "127.0.0.1", "localhost", 1) }
-	b.open(local(app.URL))
-	ask := func(path, body string) string {
-		t.Helper()
-		return b.js(`return fetch(arguments[0], {method: 'POST', credentials: 'include', headers: arguments[1] ? {'Content-Type': 'application/json'} : {},
-			body: arguments[1] || undefined}).then(async (a) => a.status + ' ' + await a.text())`, local(h.base)+"/ns/page"+path, body).(string)
-	}
-	if got := ask(loginPath, `{"username":"demo","password":"demo-password"}`); !strings.HasPrefix(got, `200 {"access_token":"`) || strings.Contains(got, "refresh_token") {
-		t.Fatal(got)
-	}
-	if got := b.js(`return document.cookie`); got != "" {
-		t.Errorf("scripts see the cookie %s", got)
-	}
-	b.open(local(app.URL) + "/reloaded") // the access token is gone, the cookie is not
-	if got := ask(refreshPath, ""); !strings.HasPrefix(got, `200 {"access_token":"`) {
-		t.Error(got)
-	}
-	if got := ask(logoutPath, ""); got != "204 " {
-		t.Error(got)
-	}
-	if got := ask(refreshPath, ""); !strings.Contains(got, "token_missing") {
-		t.Errorf("after the logout: %s, want no cookie any more", got)
-	}
-	if found := h.space("page").get("/lab/report").want(200).list("findings"); len(found) > 0 {
-		t.Errorf("findings %v", found)
-	}
-}
-
 func TestHostileRequestsInADialect(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "firebase")
@@ -416,66 +330,6 @@ func TestLogoutOfOthersInADialect(t *testing.T) {
 	if codes := h.requests("?operation=logout"); !slices.ContainsFunc(codes, func(r object) bool { return r["status"] == 204.0 }) {
 		t.Errorf("the record has %v", codes)
 	}
-}
-
-func TestThePageSpeaksTheDialect(t *testing.T) {
-	t.Parallel()
-	b := newBrowser(t, 1440, 900, "light")
-	p := startPage(t, b, "accounts", "-dialect", "oauth2")
-	b.wait(`document.querySelector('#spoken').innerText.includes('oauth2')`)
-	b.click("[data-key=demo-demo]")
-	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
-	if got, want := b.text(".curl"), "curl -i -X POST -H 'Content-Type: application/x-www-form-urlencoded' -d 'grant_type=password&username=demo&password=demo-password' '"+p.base+"/oauth/token'"; got != want {
-		t.Errorf("the curl line is %s, want %s", got, want)
-	}
-	b.click("[data-key=me]")
-	b.wait(`document.querySelector('#wire').innerText.includes('/oauth/userinfo')`)
-	b.click("[data-key=refresh]")
-	b.wait(`document.querySelector('.gens').innerText.includes('generation 1')`)
-	b.click("[data-key=replay]")
-	b.wait(`document.querySelector('#wire').innerText.includes('invalid_grant')`)
-	b.wait(`document.querySelector('.note').innerText.includes('already spent')`)
-	b.wantQuiet("400")
-	b.wantOnly(p.base)
-}
-
-// The page puts values where the hub has read that they go.
-func TestThePageFindsThePlaces(t *testing.T) {
-	t.Parallel()
-	b := newBrowser(t, 1440, 900, "light")
-	file := testkit.WriteFile(t, "places.json", `{"name":"places","operations":[
-		{"op":"login","on":"POST /{shop}/in","when":{"query.v":2,"path.shop":"a b"},"in":{"username":"cookie.u|basic.username","password":"basic.password","expires_in":"body.life.ms in milliseconds"}},
-		{"op":"me","on":"GET /me","in":{"token":"cookie.t|header.X-Token|query.t"}},
-		{"op":"refresh","on":"PUT /again","in":{"refresh_token":"body.data.renewal"}}]}`)
-	startPage(t, b, "accounts", "-dialect", file)
-	b.wait(`document.querySelector('#spoken').innerText.includes('places')`)
-	b.js(`const s = document.querySelector('[data-key=lifetime]'); s.value = '60'; s.dispatchEvent(new Event('change'))`)
-	b.click("[data-key=demo-demo]")
-	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 2`)
-	for _, part := range []string{"/a%20b/in?v=2'", `-d '{"life":{"ms":60000}}'`, "'Authorization: Basic ZGVtbzpkZW1vLXBhc3N3b3Jk'"} {
-		if got := b.text(".curl"); !strings.Contains(got, part) {
-			t.Errorf("the curl line is %s, want %s in it", got, part)
-		}
-	}
-	b.click("[data-key=me]")
-	b.wait(`document.querySelector('.note').innerText.includes('knows you')`)
-	b.click("[data-key=refresh]")
-	b.wait(`document.querySelector('.gens').innerText.includes('generation 1')`)
-	b.wantQuiet()
-}
-
-func TestThePageLeavesCookiesToTheBrowser(t *testing.T) {
-	t.Parallel()
-	b := newBrowser(t, 1440, 900, "light")
-	startPage(t, b, "accounts", "-dialect", "dj-rest-auth")
-	b.wait(`document.querySelector('#spoken').innerText.includes('dj-rest-auth')`)
-	b.click("[data-key=demo-demo]")
-	b.wait(`document.querySelectorAll('.token[data-state=live]').length === 1`)
-	b.click("[data-key=refresh]")
-	b.wait(`document.querySelector('.note').innerText.includes('A new')`)
-	b.click("[data-key=logout]")
-	b.wait(`document.querySelector('#wire').innerText.includes('Successfully logged out.')`)
-	b.wantQuiet()
 }
 
 // Addresses and cookies follow the way the client came: here by the namespace's name as host.

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"authhub/internal/testkit"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
@@ -19,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"authhub/internal/testkit"
 )
 
 // Where the operations are.
