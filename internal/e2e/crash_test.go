@@ -92,7 +92,7 @@ func (c *crashes) live(life int) {
 	defer h.end()
 	if life%5 == 4 {
 		time.AfterFunc(time.Duration(c.random.IntN(60))*time.Millisecond, func() { h.process.cmd.Process.Kill() })
-		if <-h.process.ended; h.process.base == "" {
+		if h.process.mustEnd(c.t); h.process.base == "" {
 			c.early++
 		}
 		return

@@ -170,16 +170,15 @@ func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
 		refused, warned bool
 	}{"": {refused: true}, strings.Repeat(" ", 20): {refused: true}, "short": {warned: true}, "fifteen bytes..": {warned: true}, "sixteen bytes...": {}} {
 		p := launchHub(t, []string{"AUTHHUB_LAB_KEY=" + key}, "-addr", "0.0.0.0:0", "-ephemeral", "-lab", "-log", "text")
-		<-p.ready
 		if row.refused {
-			<-p.ended
-			if status := p.cmd.ProcessState.ExitCode(); status != 2 || p.stdout.String() != "" || !strings.Contains(p.stderr.String(), "AUTHHUB_LAB_KEY") || strings.Count(p.stderr.String(), "\n") != 1 {
+			if status := p.mustEnd(t); status != 2 || p.stdout.String() != "" || !strings.Contains(p.stderr.String(), "AUTHHUB_LAB_KEY") || strings.Count(p.stderr.String(), "\n") != 1 {
 				t.Errorf("key %q: exit status %d, %q", key, status, &p.stderr)
 			}
 			continue
 		}
+		p.mustBeReady(t)
 		p.stop(t)
-		if warned := strings.Contains(p.stderr.String(), "guessed"); p.base == "" || warned != row.warned {
+		if warned := strings.Contains(p.stderr.String(), "guessed"); warned != row.warned {
 			t.Errorf("key %q: %s", key, &p.stderr)
 		}
 	}

@@ -146,8 +146,7 @@ func TestExitWithStdin(t *testing.T) {
 		h := start(t, append(flags, "-ephemeral", "-exit-with-stdin")...)
 		h.login("demo")
 		h.process.stdin.Close()
-		<-h.process.ended
-		if status := h.process.cmd.ProcessState.ExitCode(); status != 0 {
+		if status := h.process.mustEnd(t); status != 0 {
 			t.Errorf("%s: exit status %d", name, status)
 		}
 	}
@@ -175,8 +174,7 @@ func TestASecondSignalDoesNotKill(t *testing.T) {
 	testkit.Eventually(t, "the hub stops", func() bool { return strings.Contains(h.process.stderr.String(), "stopping") })
 	h.process.cmd.Process.Signal(os.Interrupt)
 	time.AfterFunc(50*time.Millisecond, func() { upload.Close() }) // had the second one killed it, it would be dead by then
-	<-h.process.ended
-	if status := h.process.cmd.ProcessState.ExitCode(); status != 0 {
+	if status := h.process.mustEnd(t); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	if _, err := os.Stat(ready); !errors.Is(err, fs.ErrNotExist) {

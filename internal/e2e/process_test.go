@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -193,13 +194,54 @@ func startIn(t testing.TB, env []string, flags ...string) *hub {
 	return h
 }
 
-// mustBeReady waits for the announcement.
-func (p *process) mustBeReady(t testing.TB) {
+// patience is how long a hub may take to start or to end, on a machine that is busy with other tests.
+const patience = time.Minute
+
+// await waits for one of the two channels of p to be closed. A process that takes too long has to say where it hangs.
+func (p *process) await(event <-chan struct{}, limit time.Duration) error {
+	select {
+	case <-event:
+		return nil
+	case <-time.After(limit):
+	}
+	p.cmd.Process.Signal(syscall.SIGQUIT) // Go then writes the stacks of all goroutines
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+		p.kill()
+	}
+	what := "did not end"
+	if event == p.ready {
+		what = "said nothing"
+	}
+	return fmt.Errorf("%v %s within %v:\n%s", p.cmd.Args, what, limit, &p.stderr)
+}
+
+// mustEnd waits until the process is gone, and returns its exit status.
+func (p *process) mustEnd(t testing.TB) int {
 	t.Helper()
-	<-p.ready
+	if err := p.await(p.ended, patience); err != nil {
+		t.Fatal(err)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// announced waits for the announcement. A process that ends without it is an error.
+func (p *process) announced() error {
+	if err := p.await(p.ready, patience); err != nil {
+		return err
+	}
 	if p.base == "" {
 		<-p.ended
-		t.Fatalf("the hub did not start:\n%s", &p.stderr)
+		return fmt.Errorf("the hub did not start:\n%s", &p.stderr)
+	}
+	return nil
+}
+
+func (p *process) mustBeReady(t testing.TB) {
+	t.Helper()
+	if err := p.announced(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -228,17 +270,16 @@ func (p *process) stop(t testing.TB) int {
 		t.Skip("Windows has no signal that asks a process to end")
 	}
 	p.cmd.Process.Signal(os.Interrupt)
-	<-p.ended
-	return p.cmd.ProcessState.ExitCode()
+	return p.mustEnd(t)
 }
 
 // interrupt ends the shared hub, which must not have logged a defect.
 func (p *process) interrupt() error {
-	p.cmd.Process.Signal(os.Interrupt)
-	select {
-	case <-p.ended:
-	case <-time.After(10 * time.Second):
+	if p.cmd.Process.Signal(os.Interrupt) != nil { // Windows has no such signal
 		p.kill()
+	}
+	if err := p.await(p.ended, 10*time.Second); err != nil {
+		return err
 	}
 	if defect := p.defect(); defect != "" {
 		return fmt.Errorf("it has logged a defect: %s", defect)
@@ -272,12 +313,7 @@ func runIn(t testing.TB, env []string, args ...string) (status int, stdout, stde
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	select {
-	case <-p.ended:
-	case <-time.After(time.Minute):
-		t.Fatalf("%v does not end:\n%s", args, &p.stderr)
-	}
-	return p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()
+	return p.mustEnd(t), p.stdout.String(), p.stderr.String()
 }
 
 // sharedProcess starts the hub whose namespaces tests take.
@@ -286,9 +322,8 @@ var sharedProcess = sync.OnceValues(func() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if <-p.ready; p.base == "" {
-		<-p.ended
-		return nil, fmt.Errorf("the shared hub did not start:\n%s", &p.stderr)
+	if err := p.announced(); err != nil {
+		return nil, err
 	}
 	shared = p
 	return p, nil
@@ -313,5 +348,16 @@ func newClient(from string) *http.Client {
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true, DialContext: dialer(from).DialContext},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       time.Minute,
+	}
+}
+
+// TestAHubThatHangsIsTold: the tests do not wait for it for ever, and say where it hangs.
+func TestAHubThatHangsIsTold(t *testing.T) {
+	t.Parallel()
+	p := launchHub(t, nil, "-ephemeral")
+	p.mustBeReady(t)
+	err := p.await(p.ended, time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "did not end within 1ms") || runtime.GOOS != "windows" && !strings.Contains(err.Error(), "goroutine 1") {
+		t.Errorf("%v", err)
 	}
 }

@@ -48,6 +48,8 @@ var driverURL = sync.OnceValues(func() (string, error) {
 	if err := driver.Start(); err != nil {
 		return "", err
 	}
+	late := time.AfterFunc(patience, func() { driver.Process.Kill() })
+	defer late.Stop()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var port int

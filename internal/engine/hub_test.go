@@ -5,6 +5,7 @@ package engine_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,12 +121,14 @@ func (h *hub) start() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	late := time.AfterFunc(time.Minute, func() { cmd.Process.Signal(syscall.SIGQUIT) }) // Go then says where it hangs
 	line, err := bufio.NewReader(stdout).ReadString('\n')
+	late.Stop()
 	h.ended = make(chan struct{})
 	go func() { cmd.Wait(); close(h.ended) }()
 	if err != nil {
 		<-h.ended
-		return fmt.Errorf("the hub has not started: %w", err)
+		return fmt.Errorf("the hub has not started: %w\n%s", err, h.log())
 	}
 	h.cmd = cmd
 	if h.base == "" { // clients read it while the hub is started again
@@ -156,11 +160,16 @@ func failStart(t testing.TB, env []string, args ...string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.Run()
+	if err := ctx.Err(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, &said)
+	}
 	return cmd.ProcessState.ExitCode(), strings.TrimSpace(said.String())
 }
 
