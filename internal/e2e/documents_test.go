@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -79,14 +80,15 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// TestDocumentsNameTestsThatExist: SECURITY.md and the pages name a test behind each promise.
+// TestDocumentsNameTestsThatExist: SECURITY.md and the pages name a test behind each promise, and commands that run some.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
-	tests := map[string]bool{}
+	tests := map[string]bool{} // also with their folder: internal/e2e.TestCrashes
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, "_test.go") {
+			folder, _ := filepath.Rel(root, filepath.Dir(path))
 			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(testkit.ReadFile(t, path), -1) {
-				tests[m[1]] = true
+				tests[m[1]], tests[filepath.ToSlash(folder)+"."+m[1]] = true, true
 			}
 		}
 		return err
@@ -100,6 +102,11 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(testkit.ReadFile(t, page), -1) {
 			if named++; !tests[m[1]] {
 				t.Errorf("%s names %s, which is no test", filepath.Base(page), m[1])
+			}
+		}
+		for _, m := range regexp.MustCompile(`go test .*-run (\w+).* \./?(\S*)`).FindAllStringSubmatch(testkit.ReadFile(t, page), -1) {
+			if folder := path.Clean(strings.Trim(m[2], "`.")); !tests[folder+"."+m[1]] {
+				t.Errorf("%s: %s runs no test", filepath.Base(page), m[0])
 			}
 		}
 	}
