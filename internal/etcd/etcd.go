@@ -124,7 +124,8 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 	if err != nil {
 		return false, err
 	}
-	known, pause, logins, strangers := true, minPause, 0, 0 // strangers: in turn, the latest try included
+	known, pause, logins := true, minPause, 0
+	var strangers uint64 // a bit for each node, in the latest tries
 	var told *tryError                                      // by the latest node that answered; the latest at all where none did
 	for tries := 1; ; tries++ {
 		at, token := c.choose()
@@ -155,11 +156,10 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 		if told == nil || !errors.Is(failed.cause, errNoAnswer) {
 			told = failed
 		}
-		strangers++
-		if !failed.strange {
+		if strangers |= 1 << at; !failed.strange {
 			strangers = 0
 		}
-		if strangers >= len(c.nodes) {
+		if strangers == 1<<len(c.nodes)-1 {
 			return !known, gaveUp(known, &RefusedError{Node: failed.node, Message: failed.cause.Error()})
 		}
 		if ctx.Err() != nil {
