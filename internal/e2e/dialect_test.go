@@ -182,7 +182,7 @@ func TestADescriptionIsReadChangedAndPutBack(t *testing.T) {
 	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).want(400, "malformed_body")
 	h.put("/lab/dialect", strings.Repeat(" ", 70_000), jsonType...).want(413)
 	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"me","on":"GET /a","headers":{"X":"a\r\nb"}}]}`, jsonType...).want(422).wantField("operations[0].headers.X")
-	h.put("/lab/dialect", `{"name":"x","templates":{"a":["@a"]},"operations":[{"op":"me","on":"GET /a"}]}`, jsonType...).want(422).wantField("templates.a[0]")
+	h.put("/lab/dialect", `{"name":"x","templates":{"a":["@a"]},"operations":[{"op":"me","on":"GET /a","out":"@a"}]}`, jsonType...).want(422).wantField("templates.a[0]")
 	h.post("/v2/token", form, formType...).want(200) // the one in force stays
 
 	h.post("/lab/reset", nil).want(204)

@@ -126,7 +126,7 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 	}
 	known, pause, logins := true, minPause, 0
 	var strangers uint64 // a bit for each node, in the latest tries
-	var told *tryError                                      // by the latest node that answered; the latest at all where none did
+	var told *tryError   // by the latest node that answered; the latest at all where none did
 	for tries := 1; ; tries++ {
 		at, token := c.choose()
 		err := c.try(ctx, c.nodes[at], token, path, body, answer)
