@@ -47,7 +47,7 @@ var base = sync.OnceValues(func() (string, error) {
 		return strings.TrimRight(url, "/"), nil
 	}
 	if binary := os.Getenv("AUTHHUB"); binary != "" {
-		return launch(binary)
+		return launch(binary, patience)
 	}
 	dir, err := os.MkdirTemp("", "hubtest-")
 	if err != nil {
@@ -58,8 +58,10 @@ var base = sync.OnceValues(func() (string, error) {
 	if out, err := exec.Command("go", "build", "-o", binary, "authhub").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build authhub: %w: %s", err, out)
 	}
-	return launch(binary)
+	return launch(binary, patience)
 })
+
+const patience = 30 * time.Second // that a start may take on a busy machine
 
 var (
 	process atomic.Pointer[exec.Cmd] // kept, because the hub ends when its end of the standard input is collected as garbage
@@ -81,9 +83,9 @@ func Start(t testing.TB) *Hub {
 	return h
 }
 
-// launch starts the binary on a free port and returns its address. The hub ends when this process does: its standard
-// input, which nobody writes to, is closed then.
-func launch(binary string) (string, error) {
+// launch starts the binary on a free port and returns its address, which has to come within patience. The hub ends when
+// this process does: its standard input, which nobody writes to, is closed then.
+func launch(binary string, patience time.Duration) (string, error) {
 	hub := exec.Command(binary, "-addr", "127.0.0.1:0", "-ephemeral", "-lab", "-log", "off", "-exit-with-stdin")
 	said := new(bytes.Buffer)
 	hub.Stderr = said
@@ -98,7 +100,12 @@ func launch(binary string) (string, error) {
 		return "", err
 	}
 	process.Store(hub)
+	late := time.AfterFunc(patience, func() { hub.Process.Kill() })
 	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if !late.Stop() {
+		hub.Wait()
+		return "", fmt.Errorf("%s says nothing within %v: %s", binary, patience, strings.TrimSpace(said.String()))
+	}
 	if err != nil {
 		hub.Wait()
 		return "", fmt.Errorf("%s does not start: %s", binary, strings.TrimSpace(said.String()))
