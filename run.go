@@ -298,8 +298,11 @@ func (h *Hub) ownReadings() runs.Input {
 	}
 	return runs.Input{Name: filepath.Base(path), Key: versionOf(path), Open: func() (io.ReadCloser, int64, error) {
 		info, err := os.Stat(path)
-		if err != nil || info.Mode()&(fs.ModeDir|fs.ModeDevice|fs.ModeSocket) != 0 { // a device may have no end
-			return nil, 0, errors.Join(err, phase2.ErrUnusable)
+		if err != nil {
+			return nil, 0, err
+		}
+		if info.Mode()&(fs.ModeDir|fs.ModeDevice|fs.ModeSocket) != 0 { // a device may have no end
+			return nil, 0, errors.New("it is not a file")
 		}
 		f, err := os.Open(path)
 		if err != nil {

@@ -109,7 +109,7 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 			c.Address = strings.Replace(c.Address, "//", "//hub:wr0ng@", 1)
 		}, "invalid user ID or password"},
 		"full":               {failing(etcdtest.Fault{Status: 429, Code: 8, Message: "etcdserver: mvcc: database space exceeded"}), "database space exceeded"},
-		"another web server": {failing(etcdtest.Fault{Status: 404}), "which etcd's gateway does not"},
+		"another web server": {failing(etcdtest.Fault{Status: 404}), "as no etcd does"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

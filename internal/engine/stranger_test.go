@@ -28,7 +28,7 @@ func TestStartRefusesStrangersAtOnce(t *testing.T) {
 		"https to http":      {strings.Replace(plain, "http", "https", 1), "http://"},
 		"http to https":      {strings.Replace(secure.URL, "https", "http", 1), "HTTPS"},
 		"a page":             {plain, "Welcome"},
-		"another API":        {answering(t, `{"succeeded":"yes"}`), "which etcd's gateway does not"},
+		"another API":        {answering(t, `{"succeeded":"yes"}`), "as no etcd does"},
 		"an API of anything": {answering(t, `{}`), "is not etcd's"},
 		"another protocol":   {greeting(t, "-ERR unknown command\r\n"), "malformed HTTP"},
 		"none of two":        {plain + "," + secure.URL, "Acme"},

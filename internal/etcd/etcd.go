@@ -255,7 +255,7 @@ func judge(n *node, status int, said []byte) error {
 	case e.Code == wire.CodeNotFound && strings.Contains(e.Message, "lease not found"):
 		return ErrNoLease
 	case e.Code == 0 && status < http.StatusInternalServerError:
-		failed.cause = fmt.Errorf("it answers %d %.80q, which etcd's gateway does not", status, said)
+		failed.cause = fmt.Errorf("it answers %d %.80q, as no etcd does", status, said)
 		failed.sent, failed.strange = status < 300, true
 	case isRefusal(e.Code):
 		return &RefusedError{Node: n.address, Code: e.Code, Message: e.Message}

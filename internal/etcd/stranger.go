@@ -33,7 +33,7 @@ func trust(err error) string {
 	wrongName, unknown := x509.HostnameError{}, x509.UnknownAuthorityError{}
 	switch {
 	case errors.As(err, &wrongName):
-		return "write such a name into the address"
+		return "use one of these names"
 	case errors.As(err, &unknown) && unknown.Cert != nil:
 		return fmt.Sprintf("name a file with the certificate of %q in SSL_CERT_FILE", unknown.Cert.Issuer)
 	}

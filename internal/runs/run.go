@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -92,8 +93,11 @@ func (r *Run) execute(ctx context.Context, place Place, now func() time.Time) er
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return err // not the input's fault: there is no file descriptor left
 	}
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err // clients need not know the path
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %s can't be opened", phase2.ErrUnusable, r.Input.Name)
+		return fmt.Errorf("%w: %s can't be opened: %w", phase2.ErrUnusable, r.Input.Name, err)
 	}
 	defer in.Close()
 	r.mu.Lock()
