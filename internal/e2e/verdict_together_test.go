@@ -152,6 +152,13 @@ var cleanTogether = []behaviour{
 		w.put("/lab/users/demo", object{"disabled": true}).want(200)
 		callers(20, func(int) { c.me() })
 	}},
+	{"twelve callers over two connections, each twice", nil, quiet, func(w *world) {
+		c := w.login().over(2)
+		w.fault(object{"operation": "me", "status": 503, "times": 0})
+		for range 2 {
+			callers(12, func(int) { c.me() })
+		}
+	}},
 	{"ten callers, four tries each", nil, quiet, func(w *world) {
 		c := w.login()
 		w.fault(object{"operation": "me", "status": 503, "times": 0})
@@ -250,6 +257,16 @@ var faultyTogether = []behaviour{
 		c.me()
 		w.advance(time.Second)
 		c.me()
+	}},
+	{"two tabs in a loop without end", []string{"repeated_failure[me*80]"}, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "me", "status": 503, "times": 0})
+		callers(2, func(int) {
+			tab := w.newTab(c.tokens)
+			for range 40 {
+				tab.me()
+			}
+		})
 	}},
 	{"a loop over one file", []string{"repeated_failure[file*5]"}, quiet, func(w *world) {
 		c := w.newTab(nil)

@@ -69,10 +69,13 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	keep := operation == "login" || operation == "register" || operation == "refresh"
 	answer := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
-	defer func() {
-		if operation == "logout" && !answer.Dropped {
-			linger(r.Context())
+	answer.Settle = func() {
+		if operation == "logout" || answer.fails() {
+			answer.Settle = nil
+			linger(served.Context(), seen.Arrival.Machine)
 		}
+	}
+	defer func() {
 		if onConnection {
 			client.whenUnread(func() { b.requests.Update(seen, func() { seen.Left = true }) })
 		}
@@ -95,11 +98,17 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	answer.Finish()
 }
 
-// linger lets the answer to a logout wait for a moment. The hub takes a tenth of a millisecond for it, and what the
-// client has sent at the same time over new connections would look as if it had been sent after the answer. Short
-// waits: a process that had to stand still for one of them hears what came meanwhile before the last.
-func linger(ctx context.Context) {
-	for range 5 {
+// overlap is how long the answer to a logout, and one that is an error, takes at least.
+const overlap = 5 * time.Millisecond
+
+// linger lets an answer wait for a moment (overlap). The hub takes a tenth of a millisecond for it, and what the client
+// has sent at the same time over other connections would look as if it had been sent after the answer. Short waits: a
+// process that had to stand still for one of them hears what came meanwhile before the last.
+func linger(ctx context.Context, since time.Time) {
+	if time.Since(since) >= overlap {
+		return
+	}
+	for range overlap / time.Millisecond {
 		select {
 		case <-ctx.Done():
 			return
@@ -247,6 +256,11 @@ func (a *response) code() string {
 		json.Unmarshal(a.Kept, &p)
 	}
 	return p.Code
+}
+
+// fails reports whether the client does not get what it asked for.
+func (a *response) fails() bool {
+	return a.Status >= 400 || a.Dropped || a.Malformed || a.call != nil && a.call.Result.Code != ""
 }
 
 // hubStatus is what the hub itself answered, which a dialect may have told with another status.

@@ -18,6 +18,8 @@ type Tap struct {
 	Injected  bool // it is a fault's, not the hub's
 	Malformed bool // it can't be read
 
+	Settle func() // called before an answer passes, and before the connection is cut; nil: nothing
+
 	Status  int
 	Kept    []byte
 	passed  int
@@ -29,10 +31,17 @@ type Tap struct {
 func (t *Tap) WriteHeader(status int) {
 	if t.Status == 0 && status >= 200 {
 		t.Status = status
+		t.settle()
 	}
 	t.pending = t.Limit >= 0 && t.Header()["Content-Length"] == nil && status >= 200
 	if !t.Hide && !t.pending {
 		t.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (t *Tap) settle() {
+	if t.Settle != nil {
+		t.Settle()
 	}
 }
 
@@ -81,6 +90,7 @@ func (t *Tap) Finish() {
 // abort cuts the connection behind what has passed.
 func (t *Tap) abort() {
 	t.Dropped = true
+	t.settle()
 	if t.cut {
 		http.NewResponseController(t.ResponseWriter).Flush()
 	}

@@ -21,7 +21,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case len(rounds) >= chain, rests(row) >= chain-1:
 		return false // tries of one caller, or of each of several
 	case isSideBySide(row[:rounds[0]]):
-		return len(row) < chain*slices.Max(rounds)
+		n := callersOf(row)
+		return n > 0 && len(row) < chain*n
 	}
 	return c.comesBack(row, rounds)
 }
@@ -193,22 +194,29 @@ func (c *trial) isSettled(row []*Exchange) bool {
 	return c.waitIsOver(last, longestWait(row))
 }
 
+// queue is how many callers at most wait for one connection.
+const queue = 25
+
 // isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took
 // turns after some had. A client with one caller may change between connections as well, but never uses two at a
 // time.
 func isSideBySide(row []*Exchange) bool {
-	beside, turns := 0, 0
-	used := make(map[int64]bool)
-	for i, e := range row {
-		switch {
-		case e.beside:
-			beside++
-		case i > 0 && e.Conn != row[i-1].Conn && used[e.Conn]:
-			turns++
-		}
-		used[e.Conn] = true
-	}
+	_, beside, turns := lanesOf(row)
 	return beside > 1 && (beside+turns)*2 > len(row)
+}
+
+// callersOf returns how many callers at most can have sent the row if each did so once until a connection rested:
+// no caller waits in a queue for a connection that is idle. It is 0 where more would have waited for a connection than
+// any client has (queue).
+func callersOf(row []*Exchange) (n int) {
+	lanes, _, _ := lanesOf(row)
+	for _, l := range lanes {
+		if l.longest > queue {
+			return 0
+		}
+		n += l.longest
+	}
+	return n
 }
 
 // after returns the index in the record of what came next after e.

@@ -42,8 +42,9 @@ type Exchange struct {
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
 
-	free   Mark // when the unbroken row of requests of its session ended that it is in (findRows)
-	beside bool // its client had another request under way at the same time, on another connection
+	free   Mark      // when the unbroken row of requests of its session ended that it is in (findRows)
+	began  time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it
+	beside bool      // its client had another request under way at the same time, on another connection
 }
 
 // Policy is the refresh policy in force.
@@ -125,16 +126,14 @@ func (e *Exchange) endedBefore(other *Exchange) bool {
 const apart = 100 * time.Millisecond
 
 // follows reports whether e was certainly sent after before had been answered: it came on the same connection and was
-// not sent ahead (pipelined), on a connection opened since, or long enough after. The answer takes its time to reach
-// the client, and what the client had begun until then comes after it in the record all the same. That is why a new
-// connection tells nothing where the client had sent before together with others.
+// not sent ahead (pipelined), on a connection opened since, or long enough after.
 func (e *Exchange) follows(before *Exchange) bool {
 	if !before.endedBefore(e) {
 		return false
 	}
 	sent, answered := e.sent(), before.End.Machine
 	return e.Conn != 0 && e.Conn == before.Conn && sent.Machine.After(answered) ||
-		e.Opened.After(answered) && !before.beside || before.End.until(sent) > apart
+		e.Opened.After(answered) || before.End.until(sent) > apart
 }
 
 // sent returns when e began to come in. A slow line may have brought the rest of it much later.

@@ -37,7 +37,7 @@ type Verdict struct {
 // Introspection is no use of a token (RFC 7662), so no rule looks at it.
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
-	findBeside(record)
+	findBeginnings(record)
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
 	for _, e := range record {
 		switch {

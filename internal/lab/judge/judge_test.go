@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ import (
 //	c1 file/2 - 404              another path of the operation
 //	c1 refresh r0 200 later      answered at a line "later" only
 //	slow 1s c1 me a0 200         the answer takes its time
+//	empty                        the record is emptied
+//	open c3                      a connection is opened, for a request that comes later
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
 //	policy grace 10s             or allow, keep, strict; back: the clock is put back
@@ -81,6 +84,10 @@ func (s *script) step(line string) {
 			finish()
 		}
 		s.pending = nil
+	case "empty":
+		s.record = nil
+	case "open":
+		s.opened[words[1]] = s.now.Machine
 	case "defect":
 		s.origin = FromDefect
 	case "policy":
@@ -140,19 +147,20 @@ func (s *script) exchange(line string) {
 
 func (s *script) arrive(words []string) *Exchange {
 	conn, path, token := words[0], words[1], words[2]
+	path, method, _ := strings.Cut(path, ":")
 	operation, _, _ := strings.Cut(path, "/")
 	if s.opened[conn].IsZero() {
 		s.opened[conn] = s.now.Machine
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
 	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
-		Operation: operation, Method: "GET", Path: "/" + path, Origin: s.origin,
+		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
 	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
 		e.Session, e.User = s.session, "demo"
 	}
 	if strings.HasPrefix(token, "b") {
-		e.Session, e.User, e.Presented, e.Token = "other", "demo", 77, &Token{State: "valid"}
+		e.Session, e.User, e.Presented, e.Token = "other", "demo", 77, &Token{State: "valid", Issued: s.issued[-1]}
 	} else if token != "-" {
 		generation, _ := strconv.Atoi(token[1:])
 		e.Session, e.User, e.Presented = s.session, "demo", uint64(len(token))<<8|uint64(token[0])<<16|uint64(generation+1)
@@ -179,7 +187,7 @@ func (s *script) answer(e *Exchange, words []string) {
 		case word == "stranger":
 			e.User = word
 		case word == "other":
-			e.Session = "other"
+			e.Session, s.issued[-1] = "other", s.now.Hub
 		case word == "address":
 			e.InAddress = true
 		case strings.HasPrefix(word, "wait="):
@@ -199,6 +207,9 @@ func (s *script) answer(e *Exchange, words []string) {
 
 // give issues the next pair; within grace the same again.
 func (s *script) give(e *Exchange) *Pair {
+	if e.Session != s.session {
+		return &Pair{Issued: s.now.Hub, Lifetime: s.life}
+	}
 	if e.Operation == "refresh" && (s.policy.Grace == 0 || e.Token.Generation == s.pair) {
 		s.pair++
 	}
@@ -233,6 +244,24 @@ func check(t *testing.T, rows []row) {
 			}
 		})
 	}
+}
+
+// loops is n times the line, with new connections for cX and cY.
+func loops(n int, line string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintln(&b, strings.NewReplacer("cX", fmt.Sprint("c", 100+2*i), "cY", fmt.Sprint("c", 101+2*i)).Replace(line))
+	}
+	return b.String()
+}
+
+// numbers spells the numbers from a to b.
+func numbers(a, b int) string {
+	var all []int
+	for ; a <= b; a++ {
+		all = append(all, a)
+	}
+	return strings.Trim(fmt.Sprint(all), "[]")
 }
 
 const expired = "advance 15m\nc1 me a0 401 token_expired\n"
@@ -358,6 +387,14 @@ func TestRepeatedFailure(t *testing.T) {
 		{"the old access token, and the new one in the end", "policy keep\nadvance 15m\n" + loop(6, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "c1 me a6 200\nafter 3s",
 			"repeated_failure[2 4 6 8 10 12]"},
 		{"a loop while somebody mistypes a password", loop(8, "c1 me a0 401 token_revoked") + "c2 login - 401 stranger invalid_credentials injected\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
+		{"two tabs in a loop without end", loop(40, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 81) + "]"},
+		{"two tabs in a loop with little pauses", loop(8, "c1 me a0 | c2 me a0 503 injected\nafter 50ms"), "repeated_failure[" + numbers(2, 17) + "]"},
+		{"two tabs in a loop with little pauses, each time over a new connection", loops(8, "cX me a0 | cY me a0 503 injected\nafter 50ms"), "repeated_failure[" + numbers(2, 17) + "]"},
+		{"twenty callers over two connections, each once", loop(10, "c1 me a0 | c2 me a0 503 injected"), ""},
+		{"a loop, and one request of another tab", "c1 me a0 | c2 me a0 503 injected\n" + loop(5, "c1 me a0 503 injected"), "repeated_failure[2 4 5 6 7 8]"},
+		{"a loop over new connections, while another tab works", loops(6, "c1 listing a0 200 later\ncX me a0 503 injected\nlater"), "repeated_failure[3 5 7 9 11 13]"},
+		{"five methods on one path", "c1 me:GET - 405\nc1 me:PUT - 405\nc1 me:POST - 405\nc1 me:HEAD - 405\nc1 me:PATCH - 405", ""},
+		{"a loop beside the many requests of another client", loop(6, "c1 me a0 503 injected\n"+loop(300, "c2 me b0 200")), "repeated_failure[2 303 604 905 1206 1507]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
@@ -377,7 +414,9 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"on another, more than 100 ms later", "c2 me a0 200\nc1 logout a0 204\nafter 101ms\nc2 me a0 401 token_revoked", "token_after_logout[3 4]"},
 		{"behind it on its connection, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nc1 me a0 401 token_revoked", ""},
 		{"a quick poll that goes on, where one came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\n" + strings.Repeat("after 100ms\nc2 me a0 401 token_revoked\n", 5),
-			"token_after_logout[3 7 8 9]"},
+			"token_after_logout[3 5 6 7 8 9]"},
+		{"another tab's slow request over the logout, and one 150 ms later", "c1 me a0 200\nc2 me a0 200 later\nc1 logout a0 | c3 me a0 204\nafter 150ms\nc1 me a0 401 token_revoked\nlater", "token_after_logout[4 6]"},
+		{"behind it on its connection, where others were opened for what left with it", "c1 me a0 200\nc1 logout a0 204 later\nopen c2\nopen c3\nlater\nafter 60ms\nc2 me a0 | c3 me a0 | c1 me a0 401 token_revoked", ""},
 		{"a little later, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nafter 300ms\nc1 me a0 401 token_revoked", "token_after_logout[3 5]"},
 		{"another logout", "c1 logout a0 204\nc1 logout a0 204", ""},
 		{"the logout's answer is lost", "c1 logout a0 204 lost\nc1 me a0 401 token_revoked", ""},
@@ -453,6 +492,8 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 			"c1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
+		{"of a pair that had been exchanged before the record begins", "advance 15m\nc1 refresh r0 200\nempty\nc1 me a0 401 token_expired\nc1 me a1 200\nafter 3s", ""},
+		{"a login before the record begins", "c1 me a0 200\nadvance 16m\nc1 login - 200 other\nempty\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
 		{"of a logout", "advance 15m\nc1 logout a0 401 token_expired\nafter 3s", ""},
 		{"a login before it, in whose session the user goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
 		{"a login before it, and both sessions are used", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc2 me b0 200\nafter 700ms\nc1 me a0 401 token_expired\nc2 me b0 200\nafter 3s",

@@ -1,6 +1,9 @@
 package judge
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
@@ -10,7 +13,7 @@ import "slices"
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
-		if e.isAccess() && e.Operation != "logout" && e.saw("token_expired") && !e.Current.RefreshOver && !c.handled(s, e) && c.timeIsUp(e) {
+		if e.isAccess() && e.Operation != "logout" && e.saw("token_expired") && !e.Current.RefreshOver && e.Token.isOf(&e.Current.Pair) && !c.handled(s, e) && c.timeIsUp(e) {
 			shown = append(shown, e)
 		}
 	}
@@ -31,24 +34,28 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
 // session.
 func (c *trial) movedOn(s *session, e *Exchange) bool {
-	given := s.given[e.Token.Generation]
-	if given == nil {
-		return false
+	over := e.Token.Issued.Add(e.Current.Lifetime)
+	for _, next := range c.sessions {
+		if next.user == s.user && next.id != s.id && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
+			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
+				return use.isAccess() && use.Arrival.Order > e.Arrival.Order && inTime(e, use)
+			}) {
+			return true
+		}
 	}
-	over := given.Given.Issued.Add(given.Given.Lifetime)
-	return slices.ContainsFunc(c.logins, func(login *Exchange) bool {
-		return login.User == s.user && login.Given != nil && login.endedBefore(e) && login.Arrival.Hub.After(over) && !s.goesOnAfter(login) &&
-			slices.ContainsFunc(c.sessions[login.Session].exchanges, func(next *Exchange) bool {
-				return next.isAccess() && next.Arrival.Order > e.Arrival.Order && inTime(e, next)
-			})
-	})
+	return false
+}
+
+// startedAfter reports whether the session of e, its first exchange in the record, began after a time: with this login,
+// or with the pair of one that the record has no more.
+func (e *Exchange) startedAfter(t time.Time) bool {
+	return e.Given != nil && e.Arrival.Hub.After(t) || e.isAccess() && e.Token.Generation == 0 && e.Token.Issued.After(t)
 }
 
 // renews reports whether the refresh r is for the expiry that e met, or for a later one. One that came after e is,
 // whichever token it sent, and so is one that was over just before: e had left by then.
 func (r *Exchange) renews(e *Exchange) bool {
-	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= late ||
-		r.Given != nil && r.Given.Generation > e.Token.Generation
+	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || r.End.until(e.Arrival) <= late
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins

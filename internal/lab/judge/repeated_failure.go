@@ -9,7 +9,7 @@ const (
 	chain    = 5               // so many failures in a row are a finding
 	pause    = 5 * time.Second // a longer one ends the row
 	longest  = 2 * time.Minute // that a request takes: a fault delays it by one at most, and holds it by another
-	lookBack = 1000            // requests that may lie between two of a chain
+	lookBack = 1000            // requests of a row that may lie between two of a chain
 )
 
 // repeatedFailure: the same operation with the same token, or without a token with the same body, failed five times
@@ -17,7 +17,7 @@ const (
 // one before it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain
 // of five.
 //
-// A changed body or query hides nothing when a token is there; another path is another request. A request that its
+// A changed body or query hides nothing when a token is there; another path or method is another request. A request that its
 // client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told again,
 // and a crowd of callers is not told at all (isCrowd).
 func (c *trial) repeatedFailure() {
@@ -37,14 +37,14 @@ func (c *trial) repeatedFailure() {
 
 // effort is what makes a failed request the same request again.
 type effort struct {
-	operation, path string
-	presented       uint64
-	body            uint64
-	tries           int // refreshes of the session that have failed before
+	place
+	presented uint64
+	body      uint64
+	tries     int // refreshes of the session that have failed before
 }
 
 func (e *Exchange) effort() effort {
-	f := effort{operation: e.Operation, path: e.Path, presented: e.Presented}
+	f := effort{place: e.place(), presented: e.Presented}
 	if e.Presented == 0 {
 		f.body = e.Body
 	}
@@ -86,7 +86,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 	ahead := make([]int, len(row))  // that begins here
 	for i := range row {
 		behind[i] = 1
-		for j := i - 1; j >= 0 && row[i].mayFollow(row[j]) && behind[i] < chain; j-- {
+		for j := i - 1; j >= max(0, i-lookBack) && row[i].mayFollow(row[j]) && behind[i] < chain; j-- {
 			if c.links(row[j], row[i]) {
 				behind[i] = max(behind[i], min(behind[j]+1, chain))
 			}
@@ -94,7 +94,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 	}
 	for i := len(row) - 1; i >= 0; i-- {
 		ahead[i] = 1
-		for j := i + 1; j < len(row) && row[j].mayFollow(row[i]) && ahead[i] < chain; j++ {
+		for j := i + 1; j < min(len(row), i+1+lookBack) && row[j].mayFollow(row[i]) && ahead[i] < chain; j++ {
 			if c.links(row[i], row[j]) {
 				ahead[i] = max(ahead[i], min(ahead[j]+1, chain))
 			}
@@ -111,7 +111,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 
 // mayFollow reports whether it is worth while to look whether before and e are links of a chain.
 func (e *Exchange) mayFollow(before *Exchange) bool {
-	return e.Seq-before.Seq <= lookBack && before.Arrival.until(e.Arrival) <= pause+longest
+	return before.Arrival.until(e.Arrival) <= pause+longest
 }
 
 // links reports whether e, of the same effort, is the next try after before.

@@ -15,8 +15,8 @@ const late = time.Second
 // A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
 // worthless to its client as well, but for one refresh and for what follows within a second.
 //
-// Where a client sent others behind the logout before that was answered, what comes next, at once, may have waited in
-// its queue since then.
+// Where a client sent others behind the logout before that was answered, or opened connections for them, what comes at
+// once (apart) may have waited in its queue since then.
 //
 // The same second has a client that logs out because its own race has ended the session: its other callers find out
 // one by one. That race is what two_refreshes tells.
@@ -60,7 +60,7 @@ func (end *ending) covers(e *Exchange) bool {
 	if end.told != end.logout && e.isRefresh() && !end.told.isRefresh() {
 		return false
 	}
-	if end.hasty && end.logout.End.until(e.sent()) <= stall {
+	if end.hasty && end.logout.End.until(e.sent()) <= apart {
 		return false
 	}
 	return e.follows(end.told) && end.told.End.until(e.Arrival) >= end.slack
@@ -89,10 +89,9 @@ func (s *session) logout() *ending {
 	return nil
 }
 
-// goesOnDuring reports whether the client sent something while e was under way.
+// goesOnDuring reports whether the client sent something, or opened a connection for it, while e was under way.
 func (s *session) goesOnDuring(e *Exchange) bool {
-	next := s.from(e)[1:]
-	return len(next) > 0 && next[0].Arrival.Order < e.End.Order
+	return slices.ContainsFunc(s.from(e)[1:], func(next *Exchange) bool { return e.isUnderWay(next.began) })
 }
 
 // endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or,

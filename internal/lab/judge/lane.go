@@ -1,0 +1,74 @@
+// Lanes: the connections of a row of requests.
+
+package judge
+
+import "time"
+
+// findBeginnings finds when the client began each exchange: when it opened the connection, if it did so for it.
+func findBeginnings(record []*Exchange) {
+	open := make(map[int64]bool) // connections that have had a request
+	for _, e := range record {
+		e.began = e.sent().Machine
+		if !open[e.Conn] && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
+			e.began = e.Opened
+		}
+		open[e.Conn] = true
+	}
+}
+
+// isUnderWay reports whether e, which had begun before, had not been answered yet.
+func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
+
+// idle is how long a connection rests, at the least, that no caller waits for.
+const idle = 40 * time.Millisecond
+
+// lane is a connection over which a part of a row came, or several that carried one request each, one after the other.
+type lane struct {
+	last    *Exchange // to end, so far
+	run     int       // requests since the lane rested (idle)
+	longest int       // run
+}
+
+// lanesOf returns the lanes of a row, and how many of its requests were under way together with another, or came over
+// a connection that took turns with others after some had been.
+func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
+	byConn, uses := make(map[int64]*lane), make(map[int64]int)
+	for _, e := range row {
+		uses[e.Conn]++
+	}
+	shared := make(map[*Exchange]bool)
+	for i, e := range row {
+		l := byConn[e.Conn]
+		again := l != nil && e.Conn != row[i-1].Conn
+		for _, other := range lanes {
+			switch {
+			case other == l:
+			case other.last.isUnderWay(e.began):
+				shared[e], shared[other.last] = true, true
+			case l == nil && uses[e.Conn] == 1 && uses[other.last.Conn] == 1:
+				l = other
+			}
+		}
+		if l == nil {
+			l = new(lane)
+			lanes = append(lanes, l)
+		}
+		if again && len(shared) > 0 && !shared[e] {
+			turns++
+		}
+		byConn[e.Conn] = l
+		l.add(e)
+	}
+	return lanes, len(shared), turns
+}
+
+func (l *lane) add(e *Exchange) {
+	if l.last != nil && e.began.Sub(l.last.End.Machine) > idle {
+		l.run = 0
+	}
+	l.run++
+	l.longest = max(l.longest, l.run)
+	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
+		l.last = e
+	}
+}
