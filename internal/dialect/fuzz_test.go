@@ -110,7 +110,11 @@ func (c chance) description() string {
 	}
 	rest := c.of(``, `,"cookies":{"access_token":{"name":"a"},"csrf":{"name":"b","header":"X-B"}}`) +
 		c.of(``, `,"errors":{"*":{"status":`+c.of("200", "400", "499")+`,"body":`+c.template(1)+`,"headers":{"X-E":"${detail}","WWW-Authenticate":null}},"token_*":{"name":"n"}}`) + c.of(``, `,"claims":{"tenant":"${user.name}"}`)
-	return fmt.Sprintf(`{"name":"chance","templates":{"t":%s},"operations":[%s]%s}`, c.template(1), strings.Join(operations, ","), rest)
+	rest = strings.Join(operations, ",") + "]" + rest
+	if strings.Contains(rest, `"@t"`) {
+		rest += `,"templates":{"t":` + c.template(1) + `}`
+	}
+	return `{"name":"chance","operations":[` + rest + "}"
 }
 
 // FuzzRequest: no request makes a built-in dialect panic or answer with a 5xx.
