@@ -36,7 +36,7 @@ type computation struct {
 	previous *station // of the latest record
 	interval int64    // seconds
 	maxGap   int64    // seconds; times are whole seconds, so a fraction of MaxGap changes nothing
-	table    []values // by thousandths of a pH
+	table    []values // by thousandths of a pH; nil before the first block
 	raised   list[alert]
 
 	firstRejected string // which record was rejected first, and why
@@ -76,7 +76,6 @@ func newComputation(p Parameters, cores int) *computation {
 		previous: &station{},
 		interval: int64(p.Interval / time.Second),
 		maxGap:   int64(p.MaxGap / time.Second),
-		table:    newTable(p.Low, p.High),
 	}
 }
 
@@ -139,7 +138,11 @@ func (c *computation) newStation(name string, at int64) *station {
 // add adds an accepted reading, which is later than all others of its station, above 0 and below 14. Sums of whole
 // numbers are of the bucket until it is closed.
 func (c *computation) add(st *station, at int64, ph int) {
-	c.elapse(st, at)
+	if elapsed := at - st.last; st.calm && elapsed <= c.maxGap { // as nearly always, and then without a call
+		st.monitored += elapsed
+	} else {
+		c.elapse(st, at)
+	}
 	b := &st.bucket
 	if at >= b.end {
 		c.closeBucket(st)

@@ -54,14 +54,62 @@ func (c *computation) screen(ctx context.Context, records *recordReader) error {
 	}
 	line := records.line
 	return readRows(ctx, c.cores, records, func(b *block) error {
+		if c.table == nil { // it takes 3 ms, in which other cores parse the next blocks
+			c.table = newTable(c.p.Low, c.p.High)
+		}
 		for i := range b.rows {
 			if err := c.screenRow(b, &b.rows[i], line); err != nil {
 				return err
 			}
 		}
+		c.Screening.Rows += int64(len(b.rows))
 		line += b.lines
+		if c.raised.len() > maxAlerts {
+			return fmt.Errorf("%w: up to line %d there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
+				ErrUnusable, line-1, maxAlerts)
+		}
 		return nil
 	})
+}
+
+// screenRow screens a row of a block that begins at that line. Nearly all rows pass the one condition: to ask for each
+// reason to reject a row, one after the other, took 4 % more for the whole input.
+func (c *computation) screenRow(b *block, r *row, line int) error {
+	st := c.lookUp(b.data[r.name:][:r.size])
+	if st == nil || !r.parsed || r.ph <= 0 || r.ph >= scaleEnd || r.at <= st.last {
+		var err error
+		if st, err = c.screenUnusual(b, r, st, line+int(r.line)); st == nil {
+			return err
+		}
+	}
+	c.Screening.Accepted++
+	c.add(st, r.at, int(r.ph))
+	return nil
+}
+
+// screenUnusual screens the row at that line if st, the station of its name, is nil, or if the row is to be rejected.
+// It returns the station of a row that is accepted.
+func (c *computation) screenUnusual(b *block, r *row, st *station, line int) (*station, error) {
+	s := &c.Screening
+	name := b.data[r.name:][:r.size]
+	switch {
+	case !r.parsed:
+		c.explain(line, "malformed", b.why)
+		s.reject(&s.Rejected.Malformed, line, "malformed")
+	case st == nil && !utf8.Valid(name):
+		c.explain(line, "malformed", "the station is not UTF-8")
+		s.reject(&s.Rejected.Malformed, line, "malformed")
+	case r.ph <= 0 || r.ph >= scaleEnd:
+		c.explain(line, "saturated", "its pH is not between 0 and 14, so the probe was at the end of its scale")
+		s.reject(&s.Rejected.Saturated, line, "saturated")
+	case st != nil:
+		s.reject(&s.Rejected.OutOfOrder, line, "out_of_order")
+	case len(c.stations) == maxStations:
+		return nil, fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", ErrUnusable, line, maxStations)
+	default:
+		return c.newStation(string(name), r.at), nil
+	}
+	return nil, nil
 }
 
 // explain keeps why the first row that is rejected is rejected.
@@ -69,43 +117,6 @@ func (c *computation) explain(line int, reason, why string) {
 	if c.firstRejected == "" {
 		c.firstRejected = fmt.Sprintf("line %d is %s: %s", line, reason, why)
 	}
-}
-
-// screenRow screens a row of a block that begins at that line.
-func (c *computation) screenRow(b *block, r *row, line int) error {
-	s := &c.Screening
-	s.Rows++
-	line += int(r.line)
-	name := b.data[r.name:][:r.size]
-	st := c.lookUp(name)
-	switch {
-	case !r.parsed:
-		c.explain(line, "malformed", b.why)
-		s.reject(&s.Rejected.Malformed, line, "malformed")
-		return nil
-	case st == nil && !utf8.Valid(name):
-		c.explain(line, "malformed", "the station is not UTF-8")
-		s.reject(&s.Rejected.Malformed, line, "malformed")
-		return nil
-	case r.ph <= 0 || r.ph >= scaleEnd:
-		c.explain(line, "saturated", "its pH is not between 0 and 14, so the probe was at the end of its scale")
-		s.reject(&s.Rejected.Saturated, line, "saturated")
-		return nil
-	case st != nil && r.at <= st.last:
-		s.reject(&s.Rejected.OutOfOrder, line, "out_of_order")
-		return nil
-	case st == nil && len(c.stations) == maxStations:
-		return fmt.Errorf("%w: line %d names one station too many, a run takes at most %d", ErrUnusable, line, maxStations)
-	case st == nil:
-		st = c.newStation(string(name), r.at)
-	}
-	s.Accepted++
-	c.add(st, r.at, int(r.ph))
-	if c.raised.len() > maxAlerts {
-		return fmt.Errorf("%w: up to line %d there are more than the %d alerts that a run takes; a larger max_gap or wider limits give fewer",
-			ErrUnusable, line, maxAlerts)
-	}
-	return nil
 }
 
 const utcSize = len("2006-01-02T15:04:05Z")
