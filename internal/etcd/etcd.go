@@ -241,7 +241,8 @@ func (c *Client) try(ctx context.Context, n *node, token, path string, body []by
 	return nil
 }
 
-// judge says what an answer means that is not what was asked for. What is not known to have changed nothing counts as sent.
+// judge says what an answer means that is not what was asked for. What is not known to have changed nothing counts as
+// sent.
 func judge(n *node, status int, said []byte) error {
 	var e wire.Error
 	json.Unmarshal(said, &e) // whatever is no JSON has no code

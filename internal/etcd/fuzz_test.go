@@ -33,7 +33,8 @@ func FuzzDial(f *testing.F) {
 	})
 }
 
-// FuzzJudge: no answer that is judged passes for success, and one that may have changed something never says that it has not.
+// FuzzJudge: no answer that is judged passes for success, and one that may have changed something never says that it
+// has not.
 func FuzzJudge(f *testing.F) {
 	f.Add(401, []byte(`{"code":16,"message":"etcdserver: invalid auth token"}`))
 	f.Add(503, []byte(`{"code":14,"message":"etcdserver: request timed out"}`))
