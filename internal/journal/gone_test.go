@@ -1,11 +1,11 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +24,34 @@ func TestJournalNoticesThatItIsGone(t *testing.T) {
 			return disk.ReplaceFile(d, "journal", journalBytes(), 0o600)
 		},
 	}
+	mustNotice(t, harms, func(err error) bool { return errors.Is(err, disk.ErrGone) })
+}
+
+// TestJournalNoticesThatItWasChanged: a record is not acknowledged behind a hole or behind what somebody else wrote.
+func TestJournalNoticesThatItWasChanged(t *testing.T) {
+	t.Parallel()
+	resized := func(by int) func(*disktest.Disk) error {
+		return func(d *disktest.Disk) error {
+			size := int64(len(d.Content("journal")))
+			f, err := d.Open("journal")
+			if err != nil {
+				return err
+			}
+			if by <= 0 {
+				return f.Truncate(max(0, size+int64(by)))
+			}
+			f.Seek(size, io.SeekStart)
+			_, err = f.Write(make([]byte, by))
+			return err
+		}
+	}
+	harms := map[string]func(*disktest.Disk) error{"emptied": resized(-1000), "cut": resized(-5), "grown": resized(5)}
+	mustNotice(t, harms, func(err error) bool { return strings.Contains(err.Error(), "instead of") })
+}
+
+// mustNotice fails unless a journal that somebody has harmed takes no more records, for the reason that is wanted, and
+// leaves what it finds under its name as it is.
+func mustNotice(t *testing.T, harms map[string]func(*disktest.Disk) error, wanted func(error) bool) {
 	for name, harm := range harms {
 		for _, byCheck := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/check=%v", name, byCheck), func(t *testing.T) {
@@ -37,64 +65,32 @@ func TestJournalNoticesThatItIsGone(t *testing.T) {
 				if err := harm(d); err != nil {
 					t.Fatal(err)
 				}
+				left := named(d)
 				if byCheck {
-					if err := j.Check(t.Context()); !errors.Is(err, ErrFailed) || !errors.Is(err, disk.ErrGone) {
+					if err := j.Check(t.Context()); !errors.Is(err, ErrFailed) || !wanted(err) {
 						t.Errorf("Check: %v", err)
 					}
 				}
-				if err := l.put(j, "key=other").Wait(t.Context()); !errors.Is(err, ErrFailed) || !errors.Is(err, disk.ErrGone) {
+				if err := l.put(j, "key=other").Wait(t.Context()); !errors.Is(err, ErrFailed) || !wanted(err) {
 					t.Errorf("a record after it: %v", err)
 				}
 				if err := j.Check(t.Context()); !errors.Is(err, ErrFailed) {
 					t.Errorf("Check afterwards: %v", err)
+				}
+				if now := named(d); now != left {
+					t.Errorf("the file was %q and is %q", left, now)
 				}
 			})
 		}
 	}
 }
 
-// TestJournalNoticesThatItWasChanged: a record is not acknowledged behind a hole or behind what somebody else wrote, and
-// the file stays as it was found.
-func TestJournalNoticesThatItWasChanged(t *testing.T) {
-	t.Parallel()
-	harms := map[string]func(disk.File, int64) error{
-		"emptied": func(f disk.File, _ int64) error { return f.Truncate(0) },
-		"cut":     func(f disk.File, size int64) error { return f.Truncate(size - 5) },
-		"grown": func(f disk.File, size int64) error {
-			f.Seek(size, io.SeekStart)
-			_, err := f.Write([]byte("more"))
-			return err
-		},
+// named returns what the file with the journal's name holds; "" if there is none.
+func named(d *disktest.Disk) string {
+	if !slices.Contains(d.Paths(), "journal") {
+		return ""
 	}
-	for name, harm := range harms {
-		for _, byCheck := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/check=%v", name, byCheck), func(t *testing.T) {
-				t.Parallel()
-				d := disktest.New("journal", nil)
-				j, l := mustOpen(t, d, "journal")
-				mustCommit(t, l.put(j, "key=value"))
-				other, err := d.Open("journal")
-				if err == nil {
-					err = harm(other, int64(len(d.Content("journal"))))
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				left := d.Content("journal")
-				if byCheck {
-					if err := j.Check(t.Context()); !errors.Is(err, ErrFailed) {
-						t.Errorf("Check: %v", err)
-					}
-				}
-				if err := l.put(j, "key=other").Wait(t.Context()); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "instead of") {
-					t.Errorf("a record after it: %v", err)
-				}
-				if now := d.Content("journal"); !bytes.Equal(now, left) {
-					t.Errorf("the file was %q and is %q", left, now)
-				}
-			})
-		}
-	}
+	return string(d.Content("journal"))
 }
 
 // TestCompactionLeavesAnothersJournal: a hub whose folder is another hub's now writes nothing there.
