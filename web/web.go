@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"path"
@@ -47,6 +46,7 @@ const (
 	pageOfLab          = "index-with-lab.html"
 	description        = "openapi-without-lab.json"
 	descriptionWithLab = "openapi.json"
+	packedDescription  = "openapi.json.gz"
 )
 
 // asset is one file of the page.
@@ -58,31 +58,31 @@ type asset struct {
 // ServePage answers with the page, of a hub with a lab or of one without.
 func ServePage(w http.ResponseWriter, r *http.Request, lab bool) error {
 	if lab {
-		return serve(w, r, pageOfLab)
+		return serve(w, r, assets(), pageOfLab)
 	}
-	return serve(w, r, page)
+	return serve(w, r, assets(), page)
 }
 
 // ServeDescription answers with the description, of a hub with a lab or of one without.
 func ServeDescription(w http.ResponseWriter, r *http.Request, lab bool) error {
 	if lab {
-		return serve(w, r, descriptionWithLab)
+		return serve(w, r, descriptions(), descriptionWithLab)
 	}
-	return serve(w, r, description)
+	return serve(w, r, descriptions(), description)
 }
 
-// ServeAsset answers with the part of the page of this name. Errors: a 404 where there is none. The page itself and the
-// description have addresses of their own.
+// ServeAsset answers with the part of the page of this name. Errors: a 404 where there is none. The page itself has an
+// address of its own.
 func ServeAsset(w http.ResponseWriter, r *http.Request, name string) error {
-	if strings.HasPrefix(name, "index") || strings.HasPrefix(name, "openapi") {
+	if strings.HasPrefix(name, "index") {
 		name = ""
 	}
-	return serve(w, r, name)
+	return serve(w, r, assets(), name)
 }
 
 // serve answers with the file of this name. Errors: a 404 where there is none.
-func serve(w http.ResponseWriter, r *http.Request, name string) error {
-	a, ok := assets()[name]
+func serve(w http.ResponseWriter, r *http.Request, files map[string]asset, name string) error {
+	a, ok := files[name]
 	if !ok {
 		return reply.Fail(http.StatusNotFound, "not_found", "The page has no file of this name.")
 	}
@@ -97,26 +97,31 @@ func serve(w http.ResponseWriter, r *http.Request, name string) error {
 	return nil
 }
 
-// assets are the embedded files by name, read when the first of them is asked for.
+func newAsset(content []byte) asset {
+	sum := sha256.Sum256(content)
+	return asset{content, `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+// assets are the files of the page by name, read when the first of them is asked for.
 var assets = sync.OnceValue(func() map[string]asset {
 	all := make(map[string]asset)
-	add := func(name string, content []byte) {
-		sum := sha256.Sum256(content)
-		all[name] = asset{content, `"` + hex.EncodeToString(sum[:16]) + `"`}
-	}
-	fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, _ error) error {
-		if !entry.IsDir() {
-			content, _ := Files.ReadFile(name) // it is embedded, so it can be read
-			if plain, packed := strings.CutSuffix(name, ".gz"); packed {
-				name, content = plain, inflate(content)
-			}
-			add(name, content)
+	entries, _ := Files.ReadDir(".") // they are embedded, so they can be read
+	for _, entry := range entries {
+		if name := entry.Name(); name != packedDescription {
+			content, _ := Files.ReadFile(name)
+			all[name] = newAsset(content)
 		}
-		return nil
-	})
-	add(description, dropLab(all[descriptionWithLab].content))
-	add(pageOfLab, markLab(all[page].content))
+	}
+	all[pageOfLab] = newAsset(markLab(all[page].content))
 	return all
+})
+
+// descriptions are both descriptions by name, made when the first of them is asked for: that takes some milliseconds
+// and a megabyte, which the page can do without.
+var descriptions = sync.OnceValue(func() map[string]asset {
+	packed, _ := Files.ReadFile(packedDescription)
+	whole := inflate(packed)
+	return map[string]asset{descriptionWithLab: newAsset(whole), description: newAsset(dropLab(whole))}
 })
 
 // inflate returns the content of an embedded gzip file.

@@ -12,7 +12,7 @@ func TestEmbeddedDescriptionIsTheCommittedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(assets()[descriptionWithLab].content, committed) {
+	if !bytes.Equal(descriptions()[descriptionWithLab].content, committed) {
 		t.Error("openapi.json.gz is not openapi.json; run: go generate ./web")
 	}
 }
