@@ -209,8 +209,12 @@ func (s *Embedded) addSession(started *Session) {
 func (s *Embedded) removeSession(ended *Session) {
 	delete(s.sessions, ended.ID)
 	of := s.ofUser[ended.User]
-	i := slices.Index(of.oldestFirst, ended)
-	of.oldestFirst = slices.Delete(of.oldestFirst, i, i+1)
+	if i := slices.Index(of.oldestFirst, ended); i == 0 { // to move the others up, 999 at the limit, is 2 % of a login
+		of.oldestFirst[0] = nil
+		of.oldestFirst = of.oldestFirst[1:]
+	} else {
+		of.oldestFirst = slices.Delete(of.oldestFirst, i, i+1)
+	}
 	if len(of.oldestFirst) == 0 {
 		delete(s.ofUser, ended.User)
 	}
