@@ -83,12 +83,6 @@ var cleanTogether = []behaviour{
 		c.refresh()
 		c.login("demo")
 	}},
-	{"a slow server, and a refresh that waits in the client's own queue", nil, nil, func(w *world) {
-		c := w.login().over(1)
-		w.drain()
-		w.fault(object{"operation": "me", "delay": "110ms", "times": 22})
-		callers(22, func(int) { c.sound() })
-	}},
 	{"eight callers in a queue, whose refresh fails", nil, nil, func(w *world) {
 		c := w.login().over(1)
 		w.drain()
@@ -158,16 +152,6 @@ var cleanTogether = []behaviour{
 		for range 2 {
 			callers(12, func(int) { c.me() })
 		}
-	}},
-	{"ten callers, four tries each", nil, quiet, func(w *world) {
-		c := w.login()
-		w.fault(object{"operation": "me", "status": 503, "times": 0})
-		callers(10, func(int) {
-			for i := range 4 {
-				c.me()
-				time.Sleep(time.Duration(110<<i) * time.Millisecond)
-			}
-		})
 	}},
 	{"widgets that load one after the other during a slow refresh", nil, quiet, func(w *world) {
 		c := w.login()

@@ -11,18 +11,18 @@ import (
 // client sends them over the connections that it allows itself, one behind the other, so that on the wire they look
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
-	rounds := roundsOf(row)
+	rounds := roundsOf(row, apart)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case c.isAftermath(row[len(row)-1]):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
-	case len(rounds) >= chain, rests(row) >= chain-1:
-		return false // tries of one caller, or of each of several
 	case isSideBySide(row[:rounds[0]]):
 		n := callersOf(row)
-		return n > 0 && len(row) < chain*n
+		return n > 0 && len(row) < chain*n && len(roundsOf(row, stall)) < chain && rests(row, stall) < chain-1
+	case len(rounds) >= chain:
+		return false // tries of one caller
 	}
 	return c.comesBack(row, rounds)
 }
@@ -34,12 +34,12 @@ func (c *trial) isAftermath(e *Exchange) bool {
 	return end != nil && e.Code == "token_revoked" && e.isAccess() && end.endedBefore(e) && end.End.until(e.sent()) <= late
 }
 
-// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for a while
-// (apart). Callers that wait in a queue come without a break.
-func roundsOf(row []*Exchange) []int {
+// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for so long.
+// Callers that wait in a queue come without a break.
+func roundsOf(row []*Exchange, pause time.Duration) []int {
 	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(e.sent()) > apart {
+		if end.until(e.sent()) > pause {
 			rounds = append(rounds, 0)
 		}
 		rounds[len(rounds)-1]++
@@ -50,13 +50,13 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// rests returns how many times at most a connection was left idle for a while (apart) before the row went on over it.
-// No caller waits in a queue for a connection that is idle.
-func rests(row []*Exchange) int {
+// rests returns how many times at most a connection was left idle for so long before the row went on over it. No caller
+// waits in a queue for a connection that is idle.
+func rests(row []*Exchange, pause time.Duration) int {
 	most := 0
 	n, latest := make(map[int64]int), make(map[int64]*Exchange)
 	for _, e := range row {
-		if last := latest[e.Conn]; e.Conn != 0 && last != nil && last.End.until(e.sent()) > apart {
+		if last := latest[e.Conn]; e.Conn != 0 && last != nil && last.End.until(e.sent()) > pause {
 			n[e.Conn]++
 			most = max(most, n[e.Conn])
 		}

@@ -39,13 +39,14 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 	shared := make(map[*Exchange]bool)
 	for i, e := range row {
 		l := byConn[e.Conn]
-		again := l != nil && e.Conn != row[i-1].Conn
+		again := l != nil
 		for _, other := range lanes {
 			switch {
 			case other == l:
 			case other.last.isUnderWay(e.began):
 				shared[e], shared[other.last] = true, true
-			case l == nil && uses[e.Conn] == 1 && uses[other.last.Conn] == 1:
+			case again || uses[e.Conn] > 1 || uses[other.last.Conn] > 1:
+			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
 				l = other
 			}
 		}
@@ -53,7 +54,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 			l = new(lane)
 			lanes = append(lanes, l)
 		}
-		if again && len(shared) > 0 && !shared[e] {
+		if again && e.Conn != row[i-1].Conn && len(shared) > 0 && !shared[e] {
 			turns++
 		}
 		byConn[e.Conn] = l

@@ -1,0 +1,211 @@
+// Played clients: callers that try again, and the connections over which their requests come.
+
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"authhub/internal/testkit"
+)
+
+// habit is what callers do: each sends the same request so many times, whatever the answer, with a pause before each
+// try but the first.
+type habit struct {
+	callers, tries int
+	pause          func(try int) time.Duration
+	apart          time.Duration // between the first tries of two tabs
+	conns          int           // that the client allows itself; the others wait in its queue. 0: without bound
+	fresh          bool          // each request over a new connection
+	tabs           int           // programs that do so, each with connections of its own
+}
+
+// play returns the record of clients with this habit, where each answer is a failure and takes 5 ms. The machine of the
+// clients is now and then held up.
+func (h habit) play(random *rand.Rand, failure Exchange) (record []*Exchange, now Mark) {
+	p := &player{random: random, failure: failure, now: noon}
+	for tab := range max(1, h.tabs) {
+		pool := &pool{player: p, bound: cmp.Or(h.conns, 1<<20), fresh: h.fresh}
+		for range h.callers {
+			p.at(time.Duration(tab)*h.apart, func() { pool.call(h, 1) })
+		}
+	}
+	for len(p.events) > 0 {
+		next := p.events[0]
+		p.events = p.events[1:]
+		p.now = next.at
+		next.do()
+	}
+	for i, e := range p.record {
+		e.Seq = i + 1
+	}
+	p.now = p.now.Add(3 * time.Second)
+	return p.record, Mark{Hub: p.now, Machine: p.now}
+}
+
+// player is a game under way: what is to happen, in order, and the record of what has.
+type player struct {
+	random  *rand.Rand
+	failure Exchange
+	now     time.Time
+	held    time.Time // until when the client's machine is held up
+	events  []event
+	record  []*Exchange
+	order   int
+	conns   int64
+}
+
+type event struct {
+	at time.Time
+	do func()
+}
+
+// at has the client do something after a while and a little later than that, or when its machine goes on.
+func (p *player) at(after time.Duration, do func()) {
+	if p.random.IntN(50) == 0 {
+		p.held = p.now.Add(time.Duration(p.random.IntN(25)) * time.Millisecond)
+	}
+	at := p.now.Add(after)
+	if at.Before(p.held) {
+		at = p.held
+	}
+	p.plan(at.Add(time.Duration(100+p.random.IntN(400))*time.Microsecond), do)
+}
+
+func (p *player) plan(at time.Time, do func()) {
+	e := event{at, do}
+	i, _ := slices.BinarySearchFunc(p.events, e, func(a, b event) int { return cmp.Or(a.at.Compare(b.at), -1) })
+	p.events = slices.Insert(p.events, i, e)
+}
+
+func (p *player) mark() Mark {
+	p.order++
+	return Mark{p.order, p.now, p.now}
+}
+
+// pool is a client's connections.
+type pool struct {
+	*player
+	bound, busy int
+	fresh       bool
+	idle        []*conn
+	waiting     []func()
+}
+
+type conn struct {
+	id     int64
+	opened time.Time
+}
+
+// call sends a try over a connection when there is one, and the next ones after it.
+func (p *pool) call(h habit, try int) {
+	if p.busy == p.bound {
+		p.waiting = append(p.waiting, func() { p.call(h, try) })
+		return
+	}
+	p.busy++
+	c := new(conn)
+	if len(p.idle) > 0 && !p.fresh {
+		c, p.idle = p.idle[len(p.idle)-1], p.idle[:len(p.idle)-1]
+	} else {
+		p.conns++
+		c.id, c.opened = p.conns, p.now
+	}
+	p.at(0, func() { p.send(c, h, try) })
+}
+
+func (p *pool) send(c *conn, h habit, try int) {
+	e := p.failure
+	e.Conn, e.Opened, e.Sent, e.Arrival = c.id, c.opened, p.now, p.mark()
+	p.record = append(p.record, &e)
+	p.plan(p.now.Add(5*time.Millisecond), func() {
+		e.End = p.mark()
+		p.at(0, func() { p.receive(c, h, try) })
+	})
+}
+
+func (p *pool) receive(c *conn, h habit, try int) {
+	p.busy--
+	p.idle = append(p.idle, c)
+	if try < h.tries {
+		p.at(h.pause(try), func() { p.call(h, try+1) })
+	}
+	if len(p.waiting) > 0 {
+		next := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		next()
+	}
+}
+
+var unavailable = Exchange{Operation: "me", Method: "GET", Path: "/me", Session: "s", User: "demo", Token: &Token{State: "valid"}, Presented: 1,
+	Current: Current{Pair: Pair{Lifetime: 15 * time.Minute, Issued: noon}}, Status: 503, Injected: true}
+
+// rate plays a habit some times and returns how often it was told as repeated_failure.
+func (h habit) rate(n int) (told int) {
+	for i := range n {
+		record, now := h.play(rand.New(rand.NewPCG(uint64(i), 7)), unavailable)
+		if v := Judge(record, now, nil); len(v.Findings) > 0 {
+			told++
+		}
+	}
+	return told
+}
+
+func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
+
+// doubling pauses d, then twice as long each time.
+func doubling(d time.Duration) func(int) time.Duration {
+	return func(try int) time.Duration { return d << (try - 1) }
+}
+
+func (h habit) String() string {
+	return fmt.Sprintf("%d tabs, %d callers, %d tries, pause %v, %v apart, %d connections, fresh %v", max(1, h.tabs), h.callers, h.tries, h.pause(1), h.apart, h.conns, h.fresh)
+}
+
+var plays = testkit.Times(2, 20)
+
+// TestLoopsAreTold: whoever tries five times is told, alone or in several tabs.
+func TestLoopsAreTold(t *testing.T) {
+	t.Parallel()
+	for _, tabs := range []int{1, 2, 3, 6} {
+		for _, pause := range []time.Duration{0, 5, 15, 50, 90, 150, 400, 1500} {
+			for _, tries := range []int{5, 8, 30, 100} {
+				for _, fresh := range []bool{false, true} {
+					if tabs > 1 && (pause < 50 && tries < 30 || fresh && tries < 100) {
+						continue // may be callers in queues
+					}
+					for _, apart := range []time.Duration{0, 4, 30} {
+						h := habit{callers: 1, tries: tries, pause: always(pause * time.Millisecond), conns: 1, fresh: fresh, tabs: tabs, apart: apart * time.Millisecond}
+						if told := h.rate(plays); told < plays {
+							t.Errorf("told %d of %d times: %v", told, plays, h)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCrowdsAreNotTold: many callers each of whom tries four times or fewer.
+func TestCrowdsAreNotTold(t *testing.T) {
+	t.Parallel()
+	for _, callers := range []int{5, 8, 12, 20, 40} {
+		for _, conns := range []int{0, 2, 6} {
+			for _, fresh := range []bool{false, true} {
+				for tries, pause := range map[int]func(int) time.Duration{1: always(0), 2: always(800 * time.Millisecond), 3: always(150 * time.Millisecond), 4: doubling(100 * time.Millisecond)} {
+					if conns > 0 && callers*tries > queue*conns {
+						continue // as many as in a loop
+					}
+					h := habit{callers: callers, tries: tries, pause: pause, conns: conns, fresh: fresh}
+					if told := h.rate(plays); told > 0 {
+						t.Errorf("told %d of %d times: %v", told, plays, h)
+					}
+				}
+			}
+		}
+	}
+}
