@@ -108,16 +108,6 @@ var faultyElsewhere = []behaviour{
 			c.meWith("undefined")
 		}
 	}},
-	{"five callers that each try five times", []string{"repeated_failure[me*25]"}, quiet, func(w *world) {
-		c := w.login()
-		w.fault(object{"operation": "me", "status": 502, "times": 0})
-		callers(5, func(int) {
-			for range 5 {
-				c.me()
-				time.Sleep(250 * time.Millisecond)
-			}
-		})
-	}},
 	{"a poll goes on with the expired token", []string{"no_refresh_after_expiry[me*4]"}, quiet, func(w *world) {
 		c := w.login()
 		w.drain()
@@ -202,18 +192,6 @@ var faultyElsewhere = []behaviour{
 		}
 		c.refresh()
 		c.me()
-	}},
-	{"five callers that each try six times before the refresh", []string{"repeated_failure[me*30]"}, nil, func(w *world) {
-		c := w.login()
-		w.drain()
-		callers(5, func(int) {
-			for range 6 {
-				c.me()
-				time.Sleep(250 * time.Millisecond)
-			}
-		})
-		c.refresh()
-		callers(5, func(int) { c.me() })
 	}},
 	{"a loop of the old token after the refresh", []string{"repeated_failure[me*6]"}, nil, func(w *world) {
 		c := w.login()

@@ -20,7 +20,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case isSideBySide(row[:rounds[0]]):
 		n := callersOf(row)
-		return n > 0 && len(row) < chain*n && len(roundsOf(row, stall)) < chain && rests(row, stall) < chain-1
+		return n > 0 && len(row) < chain*n && fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain && rests(row, stall) < chain-1
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
@@ -48,6 +48,18 @@ func roundsOf(row []*Exchange, pause time.Duration) []int {
 		}
 	}
 	return rounds
+}
+
+// fullRounds returns how many of these rounds have more than half as many requests as the fullest. A stall of the
+// client's machine makes two of one.
+func fullRounds(rounds []int) (full int) {
+	most := slices.Max(rounds)
+	for _, n := range rounds {
+		if n*2 > most {
+			full++
+		}
+	}
+	return full
 }
 
 // rests returns how many times at most a connection was left idle for so long before the row went on over it. No caller
@@ -195,7 +207,7 @@ func (c *trial) isSettled(row []*Exchange) bool {
 }
 
 // queue is how many callers at most wait for one connection.
-const queue = 25
+const queue = 35
 
 // isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took
 // turns after some had. A client with one caller may change between connections as well, but never uses two at a
@@ -205,16 +217,16 @@ func isSideBySide(row []*Exchange) bool {
 	return beside > 1 && (beside+turns)*2 > len(row)
 }
 
-// callersOf returns how many callers at most can have sent the row if each did so once until a connection rested:
-// no caller waits in a queue for a connection that is idle. It is 0 where more would have waited for a connection than
-// any client has (queue).
+// callersOf returns how many callers at most can have sent the row if each did so once until a connection was idle: no
+// caller waits in a queue for it then. It is 0 where more would have waited for a connection than any client has
+// (queue).
 func callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
 	for _, l := range lanes {
 		if l.longest > queue {
 			return 0
 		}
-		n += l.longest
+		n += l.largest
 	}
 	return n
 }

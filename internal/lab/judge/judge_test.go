@@ -395,6 +395,11 @@ func TestRepeatedFailure(t *testing.T) {
 		{"a loop over new connections, while another tab works", loops(6, "c1 listing a0 200 later\ncX me a0 503 injected\nlater"), "repeated_failure[3 5 7 9 11 13]"},
 		{"five methods on one path", "c1 me:GET - 405\nc1 me:PUT - 405\nc1 me:POST - 405\nc1 me:HEAD - 405\nc1 me:PATCH - 405", ""},
 		{"a loop beside the many requests of another client", loop(6, "c1 me a0 503 injected\n"+loop(300, "c2 me b0 200")), "repeated_failure[2 303 604 905 1206 1507]"},
+		{"three callers side by side, five tries each, one of them over a new connection", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 503 injected\nafter 150ms") +
+			"c1 me a0 | c2 me a0 | c4 me a0 503 injected", "repeated_failure[" + numbers(2, 16) + "]"},
+		{"five callers that each try five times", loop(5, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 502 injected\nafter 250ms"), "repeated_failure[" + numbers(2, 26) + "]"},
+		{"five callers that each try six times before the refresh", "advance 16m\n" + loop(6, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nafter 250ms") +
+			"c1 refresh r0 200\n" + loop(5, "c1 me a1 200") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},

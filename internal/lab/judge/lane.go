@@ -25,7 +25,9 @@ const idle = 40 * time.Millisecond
 // lane is a connection over which a part of a row came, or several that carried one request each, one after the other.
 type lane struct {
 	last    *Exchange // to end, so far
-	run     int       // requests since the lane rested (idle)
+	burst   int       // requests since it was idle
+	largest int       // burst
+	run     int       // requests since it rested for long (apart)
 	longest int       // run
 }
 
@@ -64,11 +66,18 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 }
 
 func (l *lane) add(e *Exchange) {
-	if l.last != nil && e.began.Sub(l.last.End.Machine) > idle {
-		l.run = 0
+	if l.last != nil {
+		rested := e.began.Sub(l.last.End.Machine)
+		if rested > idle {
+			l.burst = 0
+		}
+		if rested > apart {
+			l.run = 0
+		}
 	}
+	l.burst++
 	l.run++
-	l.longest = max(l.longest, l.run)
+	l.largest, l.longest = max(l.largest, l.burst), max(l.longest, l.run)
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
 		l.last = e
 	}

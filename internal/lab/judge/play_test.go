@@ -173,9 +173,9 @@ func TestLoopsAreTold(t *testing.T) {
 	t.Parallel()
 	for _, tabs := range []int{1, 2, 3, 6} {
 		for _, pause := range []time.Duration{0, 5, 15, 50, 90, 150, 400, 1500} {
-			for _, tries := range []int{5, 8, 30, 100} {
+			for _, tries := range []int{5, 8, 40, 100} {
 				for _, fresh := range []bool{false, true} {
-					if tabs > 1 && (pause < 50 && tries < 30 || fresh && tries < 100) {
+					if tabs > 1 && (pause < 50 && tries < 40 || fresh && tries < 100) {
 						continue // may be callers in queues
 					}
 					for _, apart := range []time.Duration{0, 4, 30} {
@@ -197,7 +197,7 @@ func TestCrowdsAreNotTold(t *testing.T) {
 		for _, conns := range []int{0, 2, 6} {
 			for _, fresh := range []bool{false, true} {
 				for tries, pause := range map[int]func(int) time.Duration{1: always(0), 2: always(800 * time.Millisecond), 3: always(150 * time.Millisecond), 4: doubling(100 * time.Millisecond)} {
-					if conns > 0 && callers*tries > queue*conns {
+					if conns > 0 && callers*tries >= queue*conns {
 						continue // as many as in a loop
 					}
 					h := habit{callers: callers, tries: tries, pause: pause, conns: conns, fresh: fresh}
