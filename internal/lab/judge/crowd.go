@@ -20,7 +20,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case isSideBySide(row[:rounds[0]]):
 		n := callersOf(row)
-		return n > 0 && len(row) < chain*n && fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain && rests(row, stall) < chain-1
+		return n > 0 && len(row) < chain*n && fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
@@ -60,21 +60,6 @@ func fullRounds(rounds []int) (full int) {
 		}
 	}
 	return full
-}
-
-// rests returns how many times at most a connection was left idle for so long before the row went on over it. No caller
-// waits in a queue for a connection that is idle.
-func rests(row []*Exchange, pause time.Duration) int {
-	most := 0
-	n, latest := make(map[int64]int), make(map[int64]*Exchange)
-	for _, e := range row {
-		if last := latest[e.Conn]; e.Conn != 0 && last != nil && last.End.until(e.sent()) > pause {
-			n[e.Conn]++
-			most = max(most, n[e.Conn])
-		}
-		latest[e.Conn] = e
-	}
-	return most
 }
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access
@@ -214,7 +199,7 @@ const queue = 35
 // time.
 func isSideBySide(row []*Exchange) bool {
 	_, beside, turns := lanesOf(row)
-	return beside > 1 && (beside+turns)*2 > len(row)
+	return (beside+turns)*2 > len(row)
 }
 
 // callersOf returns how many callers at most can have sent the row if each did so once until a connection was idle: no

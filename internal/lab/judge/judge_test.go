@@ -382,6 +382,8 @@ func TestRepeatedFailure(t *testing.T) {
 		{"two callers, some of whose answers at the expiry were cut", "advance 15m\n" + loop(3, "c1 me a0 401 lost\nafter 20ms") + loop(2, "c1 me a0 401 token_expired") +
 			"c1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
 		{"the callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked") + "after 3s", "two_refreshes[3 4]"},
+		{"the callers of a race that has ended the session, and a login", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
+			loop(4, "c1 refresh r0 401 token_reused") + loop(5, "c1 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
 		{"a loop behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked\nafter 300ms") + "after 3s",
 			"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
 		{"the old access token, and the new one in the end", "policy keep\nadvance 15m\n" + loop(6, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "c1 me a6 200\nafter 3s",
@@ -400,6 +402,16 @@ func TestRepeatedFailure(t *testing.T) {
 		{"five callers that each try five times", loop(5, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 502 injected\nafter 250ms"), "repeated_failure[" + numbers(2, 26) + "]"},
 		{"five callers that each try six times before the refresh", "advance 16m\n" + loop(6, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nafter 250ms") +
 			"c1 refresh r0 200\n" + loop(5, "c1 me a1 200") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
+		{"six callers side by side, one of whom polls on", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(5, "after 400ms\nc1 me a0 503 injected"), "repeated_failure[" + numbers(2, 12) + "]"},
+		{"six callers side by side, three tries each, spread by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(6, "after 90ms\nc1 me a0 503 injected\nafter 70ms\nc2 me a0 503 injected"), ""},
+		{"callers in a queue that wait as they are asked, five times", loop(5, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
+		{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
+		{"a loop under Retry-After until it works", loop(6, "c1 me a0 503 injected wait=1s") + loop(6, "c1 me a0 200") + "after 3s",
+			"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
+		{"a loop under Retry-After with a stall", loop(6, "c1 me a0 503 injected wait=1s") + "after 120ms\n" + loop(3, "c1 me a0 503 injected wait=1s") + "after 3s",
+			"repeated_failure[2 3 4 5 6 7 8 9 10] retry_after_ignored[2 3 4 5 6 7 8 9 10]"},
+		{"a loop with the old token, and a refresh at the second try that nobody uses", expired + loop(6, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nc1 refresh r0 200\nafter 3s",
+			"repeated_failure[2 3 4 5 6 7 8] not_repeated[8 10]"},
 		{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 		{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 		{"twenty callers over two connections", "c1 me a0 | c2 me a0 403 account_disabled\n" + loop(10, "c1 me a0 403 account_disabled\nc2 me a0 403 account_disabled"), ""},
