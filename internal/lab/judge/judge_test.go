@@ -188,6 +188,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.User = word
 		case word == "other":
 			e.Session, s.issued[-1] = "other", s.now.Hub
+		case word == "ordered":
+			e.Current.Expired = true
 		case word == "address":
 			e.InAddress = true
 		case strings.HasPrefix(word, "wait="):
@@ -472,6 +474,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14]"},
 		{"callers of a slow server whose retries meet first tries", loop(6, "slow 200ms c1 me a0 503 injected wait=1s") +
 			loop(3, "slow 200ms c1 me a0 200\nslow 200ms c1 me a0 503 injected wait=1s") + loop(9, "slow 200ms c1 me a0 200"), ""},
+		{"two tabs in a loop that do not care", loop(40, "c1 me a0 | c2 me a0 503 injected wait=30s"), "repeated_failure[" + numbers(2, 81) + "] retry_after_ignored[" + numbers(2, 81) + "]"},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
@@ -511,6 +514,9 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 		{"of a pair that had been exchanged before the record begins", "advance 15m\nc1 refresh r0 200\nempty\nc1 me a0 401 token_expired\nc1 me a1 200\nafter 3s", ""},
 		{"a login before the record begins", "c1 me a0 200\nadvance 16m\nc1 login - 200 other\nempty\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
+		{"a poll with the old token after a refresh by a timer", "advance 14m\nc1 refresh r0 200\nadvance 2m\n" + strings.Repeat("c1 me a0 401 token_expired\nafter 700ms\n", 3) + "after 3s",
+			"no_refresh_after_expiry[3 4 5]"},
+		{"expired by order, and a login in whose session the user goes on", "c1 login - 200 other\nc1 me a0 401 token_expired ordered\nc1 me b0 200\nafter 3s", ""},
 		{"of a logout", "advance 15m\nc1 logout a0 401 token_expired\nafter 3s", ""},
 		{"a login before it, in whose session the user goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
 		{"a login before it, and both sessions are used", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc2 me b0 200\nafter 700ms\nc1 me a0 401 token_expired\nc2 me b0 200\nafter 3s",

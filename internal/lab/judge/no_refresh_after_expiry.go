@@ -13,7 +13,7 @@ import (
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
-		if e.isAccess() && e.Operation != "logout" && e.saw("token_expired") && !e.Current.RefreshOver && e.Token.isOf(&e.Current.Pair) && !c.handled(s, e) && c.timeIsUp(e) {
+		if e.isAccess() && e.Operation != "logout" && e.saw("token_expired") && !e.Current.RefreshOver && !c.handled(s, e) && c.timeIsUp(e) {
 			shown = append(shown, e)
 		}
 	}
@@ -28,13 +28,24 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
 	anyLater := func(all []*Exchange) bool { return len(all) > 0 && later(all[len(all)-1]) }
 	return s.login != nil && later(s.login) && !s.goesOnAfter(s.login) || anyLater(s.logouts) ||
-		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying) || c.movedOn(s, e)
+		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying) || s.usesNewer(e) || c.movedOn(s, e)
+}
+
+// usesNewer reports whether the client went on with a newer pair than that of e, which it had before.
+func (s *session) usesNewer(e *Exchange) bool {
+	next := s.from(e)[1:]
+	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
+		return use.isAccess() && use.Token.Generation > e.Token.Generation && inTime(e, use)
+	})
 }
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
 // session.
 func (c *trial) movedOn(s *session, e *Exchange) bool {
 	over := e.Token.Issued.Add(e.Current.Lifetime)
+	if e.Current.Expired {
+		over = e.Token.Issued // by order, nobody knows when
+	}
 	for _, next := range c.sessions {
 		if next.user == s.user && next.id != s.id && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {

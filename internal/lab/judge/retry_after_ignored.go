@@ -16,7 +16,8 @@ const tolerance = 50 * time.Millisecond
 //
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
-// in the second half of the time, too, does not wait at all.
+// in the second half of the time, too, does not wait at all. And in a loop that repeated_failure tells, of a client that
+// never comes in time, what came next over the connection of an answer is a retry.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -38,6 +39,12 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for _, p := range all {
+		p.line.patient = p.line.patient || p.kept
+	}
+	for _, p := range all {
+		if p.hurried == nil && !p.line.patient {
+			p.hurried = c.tooSoon(p.answer)
+		}
 		p.line.goesOn = p.line.goesOn || p.hurried != nil && !p.wasQuiet()
 	}
 	early, before := newGroups(), newGroups()
@@ -52,6 +59,16 @@ func (c *trial) retryAfterIgnored() {
 			"Wait that long before the next try.", requests(shown), before.each[i][0].RetryAfter.Round(time.Second)),
 			append(shown, before.each[i]...)...)
 	}
+}
+
+// tooSoon returns the next try after e over its connection, in a loop that repeated_failure tells, if it came sooner than
+// e asked for; else nil.
+func (c *trial) tooSoon(e *Exchange) *Exchange {
+	next := c.nextTry[e]
+	if next == nil || !next.follows(e) || e.End.until(next.sent()) >= e.RetryAfter-tolerance {
+		return nil
+	}
+	return next
 }
 
 // plea is an answer that asked for patience, and what came of it.
@@ -89,6 +106,7 @@ func (p *plea) wasQuiet() bool {
 type line struct {
 	session string
 	first   []*Exchange   // requests that were not in time for any answer
+	patient bool          // a request came in time for an answer
 	goesOn  bool          // something came in the second half of the time that an answer had asked for
 	pleas   []*plea       // that may still be kept, oldest first
 	owed    []*plea       // those for which no request has come in time, where each counts for the oldest
