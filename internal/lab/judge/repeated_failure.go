@@ -17,9 +17,9 @@ const (
 // one before it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain
 // of five.
 //
-// A changed body or query hides nothing when a token is there; another path or method is another request. A request that its
-// client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told again,
-// and a crowd of callers is not told at all (isCrowd).
+// A changed body or query hides nothing when a token is there; another path or method is another request. A request
+// that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told
+// again, and a crowd of callers is not told at all (isCrowd).
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {

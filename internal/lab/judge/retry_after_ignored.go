@@ -16,8 +16,8 @@ const tolerance = 50 * time.Millisecond
 //
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
-// in the second half of the time, too, does not wait at all. And in a loop that repeated_failure tells, of a client that
-// never comes in time, what came next over the connection of an answer is a retry.
+// in the second half of the time, too, does not wait at all. And in a loop that repeated_failure tells, of a client
+// that never comes in time, what came next over the connection of an answer is a retry.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -61,8 +61,8 @@ func (c *trial) retryAfterIgnored() {
 	}
 }
 
-// tooSoon returns the next try after e over its connection, in a loop that repeated_failure tells, if it came sooner than
-// e asked for; else nil.
+// tooSoon returns the next try after e over its connection, in a loop that repeated_failure tells, if it came sooner
+// than e asked for; else nil.
 func (c *trial) tooSoon(e *Exchange) *Exchange {
 	next := c.nextTry[e]
 	if next == nil || !next.follows(e) || e.End.until(next.sent()) >= e.RetryAfter-tolerance {
