@@ -146,11 +146,11 @@ var cleanTogether = []behaviour{
 		w.put("/lab/users/demo", object{"disabled": true}).want(200)
 		callers(20, func(int) { c.me() })
 	}},
-	{"twelve callers over two connections, each twice", nil, quiet, func(w *world) {
-		c := w.login().over(2)
+	{"thirty callers over six connections, each twice", nil, quiet, func(w *world) {
+		c := w.login().over(6)
 		w.fault(object{"operation": "me", "status": 503, "times": 0})
 		for range 2 {
-			callers(12, func(int) { c.me() })
+			callers(30, func(int) { c.me() })
 		}
 	}},
 	{"widgets that load one after the other during a slow refresh", nil, quiet, func(w *world) {
@@ -242,13 +242,13 @@ var faultyTogether = []behaviour{
 		w.advance(time.Second)
 		c.me()
 	}},
-	{"two tabs in a loop without end", []string{"repeated_failure[me*80]"}, quiet, func(w *world) {
+	{"three callers who each try seven times at once", []string{"repeated_failure[me*21]"}, quiet, func(w *world) {
 		c := w.login()
 		w.fault(object{"operation": "me", "status": 503, "times": 0})
-		callers(2, func(int) {
-			tab := w.newTab(c.tokens)
-			for range 40 {
-				tab.me()
+		callers(3, func(int) {
+			caller := w.newTab(c.tokens)
+			for range 7 {
+				caller.me()
 			}
 		})
 	}},

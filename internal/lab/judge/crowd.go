@@ -18,9 +18,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
-	case isSideBySide(row[:rounds[0]]):
-		n := callersOf(row)
-		return n > 0 && len(row) < chain*n && fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain
+	case isSideBySide(row[:rounds[0]]) && len(row) < chain*callersOf(row) &&
+		fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain:
+		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
@@ -191,9 +191,6 @@ func (c *trial) isSettled(row []*Exchange) bool {
 	return c.waitIsOver(last, longestWait(row))
 }
 
-// queue is how many callers at most wait for one connection.
-const queue = 35
-
 // isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took
 // turns after some had. A client with one caller may change between connections as well, but never uses two at a
 // time.
@@ -202,16 +199,26 @@ func isSideBySide(row []*Exchange) bool {
 	return (beside+turns)*2 > len(row)
 }
 
-// callersOf returns how many callers at most can have sent the row if each did so once until a connection was idle: no
-// caller waits in a queue for it then. It is 0 where more would have waited for a connection than any client has
-// (queue).
+const (
+	browser = 6  // connections that a browser opens to one host
+	queue   = 30 // callers at most that wait for one of them
+)
+
+// callersOf returns how many callers at most sent a row that came side by side: as many as its requests over each
+// connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in a
+// browser. There they may be others that waited behind it, unless they are more than any page has (queue).
 func callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
+	most := chain - 1
+	if len(lanes) == browser {
+		most = queue
+	}
 	for _, l := range lanes {
-		if l.longest > queue {
-			return 0
+		if l.longest > most {
+			n++
+		} else {
+			n += l.largest
 		}
-		n += l.largest
 	}
 	return n
 }

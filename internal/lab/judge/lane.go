@@ -2,7 +2,11 @@
 
 package judge
 
-import "time"
+import (
+	"slices"
+	"sort"
+	"time"
+)
 
 // findBeginnings finds when the client began each exchange: when it opened the connection, if it did so for it.
 func findBeginnings(record []*Exchange) {
@@ -22,7 +26,7 @@ func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.
 // idle is how long a connection rests, at the least, that no caller waits for.
 const idle = 40 * time.Millisecond
 
-// lane is a connection over which a part of a row came, or several that carried one request each, one after the other.
+// lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
 	last    *Exchange // to end, so far
 	burst   int       // requests since it was idle
@@ -34,7 +38,9 @@ type lane struct {
 // lanesOf returns the lanes of a row, and how many of its requests were under way together with another, or came over
 // a connection that took turns with others after some had been.
 func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
-	byConn, uses := make(map[int64]*lane), make(map[int64]int)
+	row = slices.Clone(row)
+	sort.SliceStable(row, func(i, j int) bool { return row[i].began.Before(row[j].began) })
+	byConn, uses := make(map[int64]*lane), make(map[int64]int) // uses of a connection that are still to come
 	for _, e := range row {
 		uses[e.Conn]++
 	}
@@ -47,7 +53,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 			case other == l:
 			case other.last.isUnderWay(e.began):
 				shared[e], shared[other.last] = true, true
-			case again || uses[e.Conn] > 1 || uses[other.last.Conn] > 1:
+			case again || uses[other.last.Conn] > 0:
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
 				l = other
 			}
@@ -60,6 +66,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 			turns++
 		}
 		byConn[e.Conn] = l
+		uses[e.Conn]--
 		l.add(e)
 	}
 	return lanes, len(shared), turns
