@@ -84,8 +84,8 @@ var faultyElsewhere = []behaviour{
 	}},
 	{"five times the same wrong password", []string{"repeated_failure[login*5]"}, quiet, func(w *world) {
 		c := w.newTab(nil)
-		for range 5 {
-			c.send("POST", loginPath, wrong("demo"), "")
+		for i := range 5 {
+			c.send("POST", fmt.Sprint(loginPath, "?try=", i), wrong("demo"), "")
 		}
 	}},
 	{"a loop with a dead refresh token", []string{"repeated_failure[refresh*6]"}, quiet, func(w *world) {

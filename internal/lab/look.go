@@ -47,22 +47,23 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	return seen, token
 }
 
-// digestBody returns a digest of the body, of as much as has been read of it. What changes something says part of it in
-// the query. The bodies of authentication are read for it, and put back.
+// digestBody returns a digest of the body, of as much as has been read of it. A run says part of what it does in the
+// query. The bodies of authentication are read for it, and put back.
 func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 	var h maphash.Hash
 	h.SetSeed(b.lab.identity)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.WriteString(r.URL.RawQuery)
-	}
 	maphash.WriteComparable(&h, r.ContentLength)
 	if read, ok := r.Body.(*replayed); ok { // by the dialect
 		h.Write(read.read)
 		return &h
 	}
+	authentication := strings.HasPrefix(r.URL.Path, "/api/authentication/")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !authentication {
+		h.WriteString(r.URL.RawQuery)
+	}
 	switch {
 	case r.Body == nil:
-	case strings.HasPrefix(r.URL.Path, "/api/authentication/"):
+	case authentication:
 		body, err := io.ReadAll(io.LimitReader(r.Body, request.MaxBody+1))
 		h.Write(body)
 		rest := io.Reader(r.Body)
@@ -173,8 +174,8 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 func tokenInAddress(r *http.Request) (token string, found bool) {
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
-		case "token", "accesstoken", "refreshtoken", "bearertoken", "jwt":
-			found = true
+		case "accesstoken", "refreshtoken", "bearertoken":
+			found = found || slices.ContainsFunc(values, func(s string) bool { return s != "" })
 		}
 		if i := slices.IndexFunc(values, looksLikeToken); i >= 0 {
 			return strings.TrimPrefix(values[i], "Bearer "), true

@@ -18,7 +18,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
-	case isSideBySide(row[:rounds[0]]) && len(row) < chain*callersOf(row) &&
+	case isSideBySide(row[:rounds[0]]) && len(row) < chain*c.callersOf(row) &&
 		fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain:
 		return true
 	case len(rounds) >= chain:
@@ -79,7 +79,7 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 			kept++
 		}
 	}
-	if again*2 > len(row)-kept {
+	if again*2 > len(row)-kept && (atOnce || got.Arrival.Order < last.Arrival.Order) {
 		return true
 	}
 	if tries, granted := c.refreshesAround(first, last); tries*2 > len(row) {
@@ -201,26 +201,49 @@ func isSideBySide(row []*Exchange) bool {
 
 const (
 	browser = 6  // connections that a browser opens to one host
-	queue   = 30 // callers at most that wait for one of them
+	queue   = 60 // callers at most that wait for one of them
 )
 
 // callersOf returns how many callers at most sent a row that came side by side: as many as its requests over each
 // connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in a
-// browser. There they may be others that waited behind it, unless they are more than any page has (queue).
-func callersOf(row []*Exchange) (n int) {
+// browser. There they may be others that waited behind it, unless they are more than any page has (queue). It is 0
+// where five or more that came at once one after the other are most of the row: a loop beside a few others.
+func (c *trial) callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
 	most := chain - 1
-	if len(lanes) == browser {
+	if len(lanes) == browser || len(lanes) < browser && len(lanes)+c.busyBeside(row) >= browser {
 		most = queue
 	}
 	for _, l := range lanes {
-		if l.longest > most {
+		switch {
+		case l.loop > most && l.loop*2 > len(row):
+			return 0
+		case l.longest > most:
 			n++
-		} else {
+		default:
 			n += l.largest
 		}
 	}
 	return n
+}
+
+// busyBeside returns how many other connections the client of a row used while it came: a browser's six are for all
+// requests of a page.
+func (c *trial) busyBeside(row []*Exchange) int {
+	s := c.sessions[row[0].Session]
+	if s == nil {
+		return 0
+	}
+	own, others := make(map[int64]bool), make(map[int64]bool)
+	for _, e := range row {
+		own[e.Conn] = true
+	}
+	for _, e := range s.exchanges {
+		if !own[e.Conn] && e.isUnderWay(row[0].began) && e.began.Before(row[len(row)-1].End.Machine) {
+			others[e.Conn] = true
+		}
+	}
+	return len(others)
 }
 
 // after returns the index in the record of what came next after e.

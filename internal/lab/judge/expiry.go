@@ -87,7 +87,8 @@ func (s *session) overFor(x *expiry, r *Exchange) bool {
 	if granted == nil || !granted.endedBefore(r) {
 		return false
 	}
-	return granted.End.until(r.Arrival) > granted.Given.Lifetime/2 || s.expired.before(granted.Given.Generation, r)
+	byOrder := r.Current.Expired && r.Current.Generation >= granted.Given.Generation
+	return byOrder || granted.End.until(r.Arrival) > granted.Given.Lifetime/2 || s.expired.before(granted.Given.Generation, r)
 }
 
 // goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own.
@@ -113,22 +114,29 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 }
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
-// when r came. Those that have had the time for it are given up, not unsent.
+// when r came. Those that have had the time for it are given up, unless one of them comes in time after r.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Token.Generation
-	waiting := make(map[place]int)
-	total := 0
+	waiting, recent := make(map[place]int), 0
 	for _, e := range s.from(s.firstRefused[old]) {
+		p := e.place()
 		switch {
 		case e.Arrival.Order >= r.Arrival.Order:
-			return total > 0
+			if recent > 0 || r.End.Order == 0 || !inTime(r, e) {
+				return recent > 0
+			}
+			if e.isAccess() && e.Token.Generation > r.Token.Generation && waiting[p] > 0 {
+				return true
+			}
 		case !e.isAccess():
-		case e.Token.Generation > old && waiting[e.place()] > 0:
-			waiting[e.place()]--
-			total--
-		case e.Token.Generation == old && e.refused() && e.endedBefore(r) && min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction:
-			waiting[e.place()]++
-			total++
+		case e.Token.Generation > old && waiting[p] > 0:
+			waiting[p]--
+			recent = max(0, recent-1)
+		case e.Token.Generation == old && e.refused() && e.endedBefore(r):
+			waiting[p]++
+			if min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction {
+				recent++
+			}
 		}
 	}
 	return false

@@ -23,8 +23,22 @@ func findBeginnings(record []*Exchange) {
 // isUnderWay reports whether e, which had begun before, had not been answered yet.
 func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
 
+// leftAt returns when e was sent or, if that was right behind the opening of its connection, when that was opened.
+func (e *Exchange) leftAt() time.Time {
+	if sent := e.sent().Machine; sent.Sub(e.began) > opening {
+		return sent
+	}
+	return e.began
+}
+
+// opening is how long it takes at most to send a request over a connection that is opened for it.
+const opening = 25 * time.Millisecond
+
 // idle is how long a connection rests, at the least, that no caller waits for.
 const idle = 40 * time.Millisecond
+
+// atOnce is how long a client takes at most that sends the next request as soon as it has an answer.
+const atOnce = 3 * time.Millisecond
 
 // lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
@@ -33,13 +47,15 @@ type lane struct {
 	largest int       // burst
 	run     int       // requests since it rested for long (apart)
 	longest int       // run
+	quick   int       // requests since one did not come at once (atOnce)
+	loop    int       // quick
 }
 
 // lanesOf returns the lanes of a row, and how many of its requests were under way together with another, or came over
 // a connection that took turns with others after some had been.
 func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 	row = slices.Clone(row)
-	sort.SliceStable(row, func(i, j int) bool { return row[i].began.Before(row[j].began) })
+	sort.SliceStable(row, func(i, j int) bool { return row[i].leftAt().Before(row[j].leftAt()) })
 	byConn, uses := make(map[int64]*lane), make(map[int64]int) // uses of a connection that are still to come
 	for _, e := range row {
 		uses[e.Conn]++
@@ -51,7 +67,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 		for _, other := range lanes {
 			switch {
 			case other == l:
-			case other.last.isUnderWay(e.began):
+			case other.last.isUnderWay(e.leftAt()):
 				shared[e], shared[other.last] = true, true
 			case again || uses[other.last.Conn] > 0:
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
@@ -74,17 +90,21 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 
 func (l *lane) add(e *Exchange) {
 	if l.last != nil {
-		rested := e.began.Sub(l.last.End.Machine)
+		rested := e.leftAt().Sub(l.last.End.Machine)
 		if rested > idle {
 			l.burst = 0
 		}
 		if rested > apart {
 			l.run = 0
 		}
+		if rested > atOnce {
+			l.quick = 0
+		}
 	}
 	l.burst++
 	l.run++
-	l.largest, l.longest = max(l.largest, l.burst), max(l.longest, l.run)
+	l.quick++
+	l.largest, l.longest, l.loop = max(l.largest, l.burst), max(l.longest, l.run), max(l.loop, l.quick)
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
 		l.last = e
 	}

@@ -30,9 +30,11 @@ func (h habit) play(random *rand.Rand, failure Exchange) (record []*Exchange, no
 	p := &player{random: random, failure: failure, now: noon}
 	for tab := range max(1, h.tabs) {
 		pool := &pool{player: p, bound: cmp.Or(h.conns, 1<<20), fresh: h.fresh}
-		for range h.callers {
-			p.at(time.Duration(tab)*h.apart, func() { pool.call(h, 1) })
-		}
+		p.at(time.Duration(tab)*h.apart, func() { // in one task of the client
+			for range h.callers {
+				pool.call(h, 1)
+			}
+		})
 	}
 	for len(p.events) > 0 {
 		next := p.events[0]
@@ -162,6 +164,12 @@ func doubling(d time.Duration) func(int) time.Duration {
 	return func(try int) time.Duration { return d << (try - 1) }
 }
 
+// between pauses for a random time, in milliseconds.
+func between(least, most int) func(int) time.Duration {
+	random := rand.New(rand.NewPCG(1, 2))
+	return func(int) time.Duration { return time.Duration(least+random.IntN(most-least)) * time.Millisecond }
+}
+
 func (h habit) String() string {
 	return fmt.Sprintf("%d tabs, %d callers, %d tries, pause %v, %v apart, %d connections, fresh %v", max(1, h.tabs), h.callers, h.tries, h.pause(1), h.apart, h.conns, h.fresh)
 }
@@ -201,6 +209,7 @@ func TestCrowdsAreNotTold(t *testing.T) {
 			for _, fresh := range []bool{false, true} {
 				for _, h := range []habit{
 					{tries: 1, pause: always(0)}, {tries: 2, pause: always(800 * time.Millisecond)}, {tries: 3, pause: always(150 * time.Millisecond)},
+					{tries: 4, pause: between(100, 400)},
 					{tries: 4, pause: always(0)}, {tries: 4, pause: always(20 * time.Millisecond)}, {tries: 4, pause: doubling(100 * time.Millisecond)},
 				} {
 					if fresh && callers*h.tries > 120 {

@@ -91,7 +91,9 @@ func (s *session) logout() *ending {
 
 // goesOnDuring reports whether the client sent something, or opened a connection for it, while e was under way.
 func (s *session) goesOnDuring(e *Exchange) bool {
-	return slices.ContainsFunc(s.from(e)[1:], func(next *Exchange) bool { return e.isUnderWay(next.began) })
+	return slices.ContainsFunc(s.from(e)[1:], func(next *Exchange) bool {
+		return next.Arrival.Order < e.End.Order || next.began.After(e.Arrival.Machine) && e.isUnderWay(next.began)
+	})
 }
 
 // endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or,
