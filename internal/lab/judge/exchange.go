@@ -42,9 +42,8 @@ type Exchange struct {
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
 
-	free   Mark      // when the unbroken row of requests of its session ended that it is in (findRows)
-	began  time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it
-	beside bool      // its client had another request under way at the same time, on another connection
+	free  Mark      // when the unbroken row of requests of its session ended that it is in (findRows)
+	began time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it
 }
 
 // Policy is the refresh policy in force.

@@ -26,8 +26,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	later := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order }
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
-	anyLater := func(all []*Exchange) bool { return len(all) > 0 && later(all[len(all)-1]) }
-	return s.login != nil && later(s.login) && !s.goesOnAfter(s.login) || anyLater(s.logouts) ||
+	return s.login != nil && trying(s.login) && !s.goesOnAfter(s.login) || slices.ContainsFunc(s.logouts, trying) ||
 		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying) || s.usesNewer(e) || c.movedOn(s, e)
 }
 
