@@ -71,7 +71,6 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	answer := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
 	answer.Settle = func() {
 		if operation == "logout" || answer.fails() {
-			answer.Settle = nil
 			linger(served.Context(), seen.Arrival.Machine)
 		}
 	}

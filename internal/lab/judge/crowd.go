@@ -18,8 +18,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
-	case isSideBySide(row[:rounds[0]]) && len(row) < chain*c.callersOf(row) &&
-		fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain:
+	case fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain &&
+		isSideBySide(row[:rounds[0]]) && len(row) < chain*c.callersOf(row):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -205,8 +205,8 @@ const (
 )
 
 // callersOf returns how many callers at most sent a row that came side by side: as many as its requests over each
-// connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in a
-// browser. There they may be others that waited behind it, unless they are more than any page has (queue). It is 0
+// connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in
+// a browser. There they may be others that waited behind it, unless they are more than any page has (queue). It is 0
 // where five or more that came at once one after the other are most of the row: a loop beside a few others.
 func (c *trial) callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
@@ -216,12 +216,12 @@ func (c *trial) callersOf(row []*Exchange) (n int) {
 	}
 	for _, l := range lanes {
 		switch {
-		case l.loop > most && l.loop*2 > len(row):
+		case l.loop.longest > most && l.loop.longest*2 > len(row):
 			return 0
-		case l.longest > most:
+		case l.run.longest > most:
 			n++
 		default:
-			n += l.largest
+			n += l.burst.longest
 		}
 	}
 	return n

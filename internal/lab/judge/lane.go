@@ -42,13 +42,22 @@ const atOnce = 3 * time.Millisecond
 
 // lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
-	last    *Exchange // to end, so far
-	burst   int       // requests since it was idle
-	largest int       // burst
-	run     int       // requests since it rested for long (apart)
-	longest int       // run
-	quick   int       // requests since one did not come at once (atOnce)
-	loop    int       // quick
+	last  *Exchange // to end, so far
+	burst streak    // requests before it was idle (idle)
+	run   streak    // requests before it rested for long (apart)
+	loop  streak    // requests each of which came at once (atOnce)
+}
+
+// streak counts requests in a row.
+type streak struct{ now, longest int }
+
+// add counts one more, which begins a new row if that before it is broken.
+func (s *streak) add(broken bool) {
+	if broken {
+		s.now = 0
+	}
+	s.now++
+	s.longest = max(s.longest, s.now)
 }
 
 // lanesOf returns the lanes of a row, and how many of its requests were under way together with another, or came over
@@ -89,22 +98,13 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 }
 
 func (l *lane) add(e *Exchange) {
+	var rested time.Duration
 	if l.last != nil {
-		rested := e.leftAt().Sub(l.last.End.Machine)
-		if rested > idle {
-			l.burst = 0
-		}
-		if rested > apart {
-			l.run = 0
-		}
-		if rested > atOnce {
-			l.quick = 0
-		}
+		rested = e.leftAt().Sub(l.last.End.Machine)
 	}
-	l.burst++
-	l.run++
-	l.quick++
-	l.largest, l.longest, l.loop = max(l.largest, l.burst), max(l.longest, l.run), max(l.loop, l.quick)
+	l.burst.add(rested > idle)
+	l.run.add(rested > apart)
+	l.loop.add(rested > atOnce)
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
 		l.last = e
 	}
