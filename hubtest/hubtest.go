@@ -83,8 +83,8 @@ func Start(t testing.TB) *Hub {
 	return h
 }
 
-// launch starts the binary on a free port and returns its address, which has to come within patience. The hub ends when
-// this process does: its standard input, which nobody writes to, is closed then.
+// launch starts the binary on a free port and returns its address, which has to come within patience. The hub ends
+// when this process does: its standard input, which nobody writes to, is closed then.
 func launch(binary string, patience time.Duration) (string, error) {
 	hub := exec.Command(binary, "-addr", "127.0.0.1:0", "-ephemeral", "-lab", "-log", "off", "-exit-with-stdin")
 	said := new(bytes.Buffer)

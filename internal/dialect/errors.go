@@ -124,7 +124,8 @@ func (n node) plainText() string {
 	return s
 }
 
-// writeError answers with an error of the hub, as the description has it, and in the hub's shape where that has no body.
+// writeError answers with an error of the hub, as the description has it, and in the hub's shape where that has no
+// body.
 func (d *Dialect) writeError(w http.ResponseWriter, c *Call, given *recorder, v values) {
 	var p reply.Error
 	json.Unmarshal(given.body, &p) // the hub has written it

@@ -98,8 +98,8 @@ func (d *Dialect) params(op string) []string {
 	return all
 }
 
-// scopeOf returns that of the answers of op. A token that was not made just now may have been ordered from the lab, with
-// any claims.
+// scopeOf returns that of the answers of op. A token that was not made just now may have been ordered from the lab,
+// with any claims.
 func (d *Dialect) scopeOf(op *operation, at string, claims []string) *scope {
 	s := &scope{of: op.op, at: at, names: slices.Concat(op.verb.out, everywhere), params: op.params(), request: true}
 	if !slices.Contains(s.names, "access_token") {
@@ -152,8 +152,8 @@ func (s *scope) lacks(path, name string) string {
 	return value + " are " + all
 }
 
-// mistyped returns the one of names that is name but for one character, or for two neighbours in the wrong order; "" for
-// none.
+// mistyped returns the one of names that is name but for one character, or for two neighbours in the wrong order; ""
+// for none.
 func mistyped(name string, names []string) string {
 	for _, other := range names {
 		short, long := name, other

@@ -107,8 +107,8 @@ func (n node) duration() time.Duration {
 	return d
 }
 
-// Parse reads a description, or the name alone of a built-in one: {"name": "supabase"}. Its error is Faults: all that is
-// wrong, each with its path.
+// Parse reads a description, or the name alone of a built-in one: {"name": "supabase"}. Its error is Faults: all that
+// is wrong, each with its path.
 func Parse(description []byte) (*Dialect, error) {
 	tree, fault := parseTree(description)
 	if fault != nil {

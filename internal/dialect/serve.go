@@ -195,8 +195,8 @@ func (c *Call) addPair(v values, body []byte, host Host) {
 	}
 }
 
-// addLifetime adds how long a token lives, in whole seconds (at least 1, since 0 means for ever to some clients) and in
-// milliseconds.
+// addLifetime adds how long a token lives, in whole seconds (at least 1, since 0 means for ever to some clients) and
+// in milliseconds.
 func (v values) addLifetime(prefix string, seconds json.RawMessage) {
 	if lives, err := strconv.ParseFloat(string(seconds), 64); err == nil {
 		v[prefix+"expires_in"] = whole(max(1, int64(lives)))
