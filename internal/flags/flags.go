@@ -26,15 +26,6 @@ const (
 // ErrMisuse marks an error that the caller made, not the hub: exit status 2.
 var ErrMisuse = errors.New("see authhub -help")
 
-// errFaulty is the ErrMisuse of a description with faults.
-var errFaulty error = faulty{}
-
-type faulty struct{}
-
-func (faulty) Error() string { return "see docs/dialects.md" }
-
-func (faulty) Is(target error) bool { return target == ErrMisuse }
-
 // Options are the flags and what the environment says.
 type Options struct {
 	Addr, Dir, BaseURL, ReadyFile string
@@ -51,7 +42,6 @@ type Options struct {
 	LogFormat                     string // text, json, off
 	LogLevel                      slog.Level
 	Dialect                       *dialect.Dialect // nil: none
-	faulty                        bool             // the description of the dialect
 
 	Check         string // the hub to ask whether it is ready
 	PrintDialect  string // name of a built-in dialect to print
@@ -81,11 +71,7 @@ func Parse(args []string, getenv func(string) string) (*Options, error) {
 		if strings.Contains(err.Error(), "\n") { // faults of a description, each on a line of its own
 			between = "\n"
 		}
-		misuse := ErrMisuse
-		if o.faulty {
-			misuse = errFaulty
-		}
-		return nil, fmt.Errorf("%w%s(%w)", err, between, misuse)
+		return nil, fmt.Errorf("%w%s(%w)", err, between, ErrMisuse)
 	}
 	return o, nil
 }
@@ -235,9 +221,10 @@ func (o *Options) setDialect(nameOrFile string) error {
 		}
 	}
 	var err error
-	o.Dialect, err = dialect.Parse(description)
-	o.faulty = err != nil
-	return err
+	if o.Dialect, err = dialect.Parse(description); err != nil {
+		return fmt.Errorf("%w\ndocs/dialects.md says how to write a description", err)
+	}
+	return nil
 }
 
 // WriteDialect writes the description of a built-in dialect, to be copied and changed. Errors: ErrMisuse for a name

@@ -71,11 +71,10 @@ func TestAFaultyDescriptionLeadsToItsDocument(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"name":"x"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]string{
-		"-dialect " + path: "(see docs/dialects.md)", "AUTHHUB_DIALECT=" + path: "(see docs/dialects.md)", "-dialect nosuch": "(see authhub -help)",
-	} {
-		if _, err := parse(line); !errors.Is(err, ErrMisuse) || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", line, err, want)
+	for line, leads := range map[string]bool{"-dialect " + path: true, "AUTHHUB_DIALECT=" + path: true, "-dialect nosuch": false} {
+		_, err := parse(line)
+		if !errors.Is(err, ErrMisuse) || strings.Contains(err.Error(), "docs/dialects.md") != leads {
+			t.Errorf("%s: %v", line, err)
 		}
 	}
 }
