@@ -95,7 +95,7 @@ func (s *Store) claimSecret(ctx context.Context) error {
 		return refused
 	}
 	if errors.Is(err, etcd.ErrUnavailable) || errors.Is(err, etcd.ErrUnknown) {
-		return fmt.Errorf("etcd did nothing within %v; are the addresses right, http:// or https:// included, and do most of its nodes run? %w", startLimit, err)
+		return fmt.Errorf("etcd did nothing within %v; are the addresses right, and do most of its nodes run? %w", startLimit, err)
 	}
 	if err != nil || out.Succeeded {
 		return err

@@ -3,6 +3,7 @@
 package engine_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
@@ -27,6 +28,7 @@ func TestStartRefusesStrangersAtOnce(t *testing.T) {
 		"another name":       {strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), "example.com"},
 		"https to http":      {strings.Replace(plain, "http", "https", 1), "http://"},
 		"http to https":      {strings.Replace(secure.URL, "https", "http", 1), "HTTPS"},
+		"http to etcd's TLS": {closing(t, secure.TLS), "write https://"},
 		"a page":             {plain, "Welcome"},
 		"another API":        {answering(t, `{"succeeded":"yes"}`), "as no etcd does"},
 		"an API of anything": {answering(t, `{}`), "is not etcd's"},
@@ -66,6 +68,26 @@ func greeting(t *testing.T, words string) string {
 			}
 			conn.Read(make([]byte, 64<<10))
 			fmt.Fprint(conn, words)
+			conn.Close()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// closing returns the address of a server that takes TLS and ends every other connection without a word, as etcd does.
+func closing(t *testing.T, secure *tls.Config) string {
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", secure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.(*tls.Conn).Handshake()
 			conn.Close()
 		}
 	}()

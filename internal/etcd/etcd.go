@@ -225,7 +225,7 @@ func (c *Client) try(ctx context.Context, n *node, token, path string, body []by
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		if todo := remedy(err); todo != "" {
+		if todo := c.remedy(ctx, n, err); todo != "" {
 			return &tryError{node: n.address, cause: fmt.Errorf("%w; %s", bare(err), todo), sent: isNoHTTP(err), strange: true}
 		}
 		return &tryError{node: n.address, cause: bare(err), sent: !dialing(err)}

@@ -3,17 +3,19 @@
 package etcd
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 )
 
-// remedy returns what the operator can do about err, which sending a request had, if the next request will have the
+// remedy returns what the operator can do about err, the error of a request to n, if the next request will have the
 // same; else "".
-func remedy(err error) string {
+func (c *Client) remedy(ctx context.Context, n *node, err error) string {
 	untrusted, noTLS := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
 	switch text := err.Error(); {
 	case errors.As(err, &untrusted):
@@ -24,8 +26,25 @@ func remedy(err error) string {
 		return "the hub has none to show"
 	case isNoHTTP(err):
 		return "is this an etcd?"
+	case errors.Is(err, io.EOF) && c.takesTLS(ctx, n):
+		return "write https:// into the address"
 	}
 	return ""
+}
+
+// takesTLS reports whether n, which has an http address, takes TLS: an etcd that does closes other connections without
+// an answer.
+func (c *Client) takesTLS(ctx context.Context, n *node) bool {
+	host, plain := strings.CutPrefix(n.address, "http://")
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+host, nil)
+	if err != nil || !plain {
+		return false
+	}
+	response, err := c.http.Do(r)
+	if err == nil {
+		response.Body.Close()
+	}
+	return err == nil || errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 // trust returns what the operator can do about a certificate that is refused with err.
