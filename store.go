@@ -233,7 +233,7 @@ func importJournal(ctx context.Context, o *program, stdout io.Writer, log *slog.
 	defer many.Close()
 	moved, err := many.Import(ctx, records, sessions)
 	if err == nil {
-		fmt.Fprintf(stdout, "%d users and %d sessions of %s are in the store\n", moved.Users, moved.Sessions, o.Import)
+		fmt.Fprintf(stdout, "%s is in the store (users: %d, sessions: %d)\n", o.Import, moved.Users, moved.Sessions)
 	}
 	return err
 }
