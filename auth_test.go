@@ -35,24 +35,24 @@ const (
 func TestALifeOfASession(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
-	first := h.post(registerPath, object{"username": "kim", "password": "correct horse"}).want(201).pair()
-	h.post(registerPath, object{"username": "KIM", "password": "correct horse"}).want(409, "username_taken")
-	h.post(loginPath, object{"username": "kim", "password": "wrong horse"}).want(401, "invalid_credentials")
-	h.me(first.access).want(200)
+	first := h.post(registerPath, object{"username": "kim", "password": "correct horse"}).Want(201).Pair()
+	h.post(registerPath, object{"username": "KIM", "password": "correct horse"}).Want(409, "username_taken")
+	h.post(loginPath, object{"username": "kim", "password": "wrong horse"}).Want(401, "invalid_credentials")
+	h.me(first.Access).Want(200)
 
 	h.clock.Advance(15 * time.Minute)
-	h.me(first.access).want(401, "token_expired")
-	second := h.refreshWith(first.refresh).want(200).pair()
-	h.me(second.access).want(200)
+	h.me(first.Access).Want(401, "token_expired")
+	second := h.refreshWith(first.Refresh).Want(200).Pair()
+	h.me(second.Access).Want(200)
 
-	h.post(logoutPath, nil, bearerOf(second.access)...).want(204)
-	h.me(second.access).want(401, "token_revoked")
-	h.refreshWith(second.refresh).want(401, "token_revoked")
+	h.post(logoutPath, nil, bearerOf(second.Access)...).Want(204)
+	h.me(second.Access).Want(401, "token_revoked")
+	h.refreshWith(second.Refresh).Want(401, "token_revoked")
 
-	stolen := h.post(loginPath, object{"username": "kim", "password": "correct horse"}).want(200).pair()
-	third := h.refreshWith(stolen.refresh).want(200).pair()
-	h.refreshWith(stolen.refresh).want(401, "token_reused")
-	h.me(third.access).want(401, "token_revoked")
+	stolen := h.post(loginPath, object{"username": "kim", "password": "correct horse"}).Want(200).Pair()
+	third := h.refreshWith(stolen.Refresh).Want(200).Pair()
+	h.refreshWith(stolen.Refresh).Want(401, "token_reused")
+	h.me(third.Access).Want(401, "token_revoked")
 }
 
 func TestLogoutRefusesAQueryThatItWouldIgnore(t *testing.T) {
@@ -60,27 +60,27 @@ func TestLogoutRefusesAQueryThatItWouldIgnore(t *testing.T) {
 	h := newTestHub(t)
 	pair := h.login("demo")
 	for query, field := range map[string]string{"all": "all", "all=": "all", "ALL=true": "ALL", "all=yes": "all", "all=true&all=false": "all", "everywhere=1": "everywhere"} {
-		refused := h.post(logoutPath+"?"+query, nil, bearerOf(pair.access)...).want(422, "invalid_field")
-		if got := refused.json()["errors"].([]any)[0].(map[string]any)["field"]; got != field {
+		refused := h.post(logoutPath+"?"+query, nil, bearerOf(pair.Access)...).Want(422, "invalid_field")
+		if got := refused.JSON()["errors"].([]any)[0].(map[string]any)["field"]; got != field {
 			t.Errorf("%s: field %v", query, got)
 		}
 	}
-	h.me(pair.access).want(200)
-	h.post(logoutPath+"?all=false", nil, bearerOf(pair.access)...).want(204)
+	h.me(pair.Access).Want(200)
+	h.post(logoutPath+"?all=false", nil, bearerOf(pair.Access)...).Want(204)
 }
 
 func TestAPairGivenAgainSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	h := newTestLab(t)
-	h.do("PUT", "/lab/refresh-policy", object{"reuse": "grace", "grace": "1h"}).want(200)
+	h.do("PUT", "/lab/refresh-policy", object{"reuse": "grace", "grace": "1h"}).Want(200)
 	pair := h.login("demo")
-	h.post(refreshPath, object{"refresh_token": pair.refresh}).want(200)
+	h.post(refreshPath, object{"refresh_token": pair.Refresh}).Want(200)
 	for _, row := range []struct {
 		advance       string
 		left, refresh float64
 	}{{"5m", 600, 604800 - 300}, {"11m", 0, 604800 - 960}} {
-		h.do("PUT", "/lab/clock", object{"advance": row.advance}).want(200)
-		again := h.post(refreshPath, object{"refresh_token": pair.refresh}).want(200).json()
+		h.do("PUT", "/lab/clock", object{"advance": row.advance}).Want(200)
+		again := h.post(refreshPath, object{"refresh_token": pair.Refresh}).Want(200).JSON()
 		if again["expires_in"] != row.left || again["refresh_expires_in"] != row.refresh {
 			t.Errorf("after %s: %v and %v, want %v and %v", row.advance, again["expires_in"], again["refresh_expires_in"], row.left, row.refresh)
 		}
@@ -99,7 +99,7 @@ func FuzzBodies(f *testing.F) {
 		`{"username":"demo","password":"demo-password","expires_in":1e-320,"refresh_expires_in":0x1p-2}`,
 		`{"username":"demo","username":null,"password":["\ud800"]}`,
 		`{"email":"\"a b\"@c.test","password":"password-1"}`,
-		`{"refresh_token":"` + demo.refresh + `","refreshToken":7}`,
+		`{"refresh_token":"` + demo.Refresh + `","refreshToken":7}`,
 		strings.Repeat(`{"a":`, 5_000) + `1` + strings.Repeat(`}`, 5_000),
 		`username=demo&password=demo-password&expires_in=5&expires_in=x`, `username=%ff&password=%zz;x`, "\ufeff{}", `null`, `[]`, "",
 	} {
@@ -119,8 +119,8 @@ func FuzzBodies(f *testing.F) {
 		case 2:
 			r.Header.Set("Content-Type", contentType)
 		}
-		if a := h.mustStand(t, r); strings.HasPrefix(a.header.Get("Content-Type"), "application/") && !utf8.Valid(a.body) {
-			t.Errorf("an answer that is not UTF-8: %q", a.body)
+		if a := h.mustStand(t, r); strings.HasPrefix(a.Header.Get("Content-Type"), "application/") && !utf8.Valid(a.Body) {
+			t.Errorf("an answer that is not UTF-8: %q", a.Body)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func FuzzBodies(f *testing.F) {
 func BenchmarkMe(b *testing.B) {
 	h := newTestHub(b)
 	handler := benchEdge(h)
-	r := newBenchRequest(b, "GET", "/api/authentication/me", bearerOf(h.login("demo").access)...)
+	r := newBenchRequest(b, "GET", "/api/authentication/me", bearerOf(h.login("demo").Access)...)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.send(handler, http.StatusOK, "")
@@ -149,7 +149,7 @@ func BenchmarkLogin(b *testing.B) {
 func BenchmarkRefresh(b *testing.B) {
 	h := newTestHub(b)
 	handler := benchEdge(h)
-	token := h.login("demo").refresh
+	token := h.login("demo").Refresh
 	r := newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -169,10 +169,10 @@ func TestLongNames(t *testing.T) {
 		return derive(password, salt, n)
 	}
 	long := strings.Repeat("n", 30_000)
-	h.post(registerPath, right(long)).want(422, "invalid_field")
-	h.post(registerPath, map[string]string{"username": "name", "password": "password-1", "email": long + "@a.test"}).want(422, "invalid_field")
-	h.post(registerPath, map[string]string{"username": "name", "password": "password-1", "name": long}).want(422, "invalid_field")
-	h.post(registerPath, map[string]string{"username": "name", "password": long}).want(422, "invalid_field")
+	h.post(registerPath, right(long)).Want(422, "invalid_field")
+	h.post(registerPath, map[string]string{"username": "name", "password": "password-1", "email": long + "@a.test"}).Want(422, "invalid_field")
+	h.post(registerPath, map[string]string{"username": "name", "password": "password-1", "name": long}).Want(422, "invalid_field")
+	h.post(registerPath, map[string]string{"username": "name", "password": long}).Want(422, "invalid_field")
 	if hashed {
 		t.Error("a registration that can't be was hashed")
 	}
@@ -206,7 +206,7 @@ func right(username string) map[string]string {
 func TestLoginTellsNothing(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
-	h.post(registerPath, right("registered")).want(201)
+	h.post(registerPath, right("registered")).Want(201)
 	var rounds []int
 	derive := h.hasher.KDF
 	h.hasher.KDF = func(password string, salt []byte, n int) ([]byte, error) {
@@ -216,18 +216,18 @@ func TestLoginTellsNothing(t *testing.T) {
 	var first *answer
 	for _, guess := range guesses {
 		rounds = nil
-		a := h.post(loginPath, guess.body).want(401, "invalid_credentials")
+		a := h.post(loginPath, guess.body).Want(401, "invalid_credentials")
 		if !slices.Equal(rounds, []int{passwd.EphemeralRounds}) {
 			t.Errorf("%s: derivations of %v rounds, want one of %d", guess.what, rounds, passwd.EphemeralRounds)
 		}
 		if first == nil {
 			first = a
 		}
-		if string(a.body) != string(first.body) || fmt.Sprint(a.header) != fmt.Sprint(first.header) {
-			t.Errorf("%s: another answer than for %s\n%v %s\n%v %s", guess.what, guesses[0].what, a.header, a.body, first.header, first.body)
+		if string(a.Body) != string(first.Body) || fmt.Sprint(a.Header) != fmt.Sprint(first.Header) {
+			t.Errorf("%s: another answer than for %s\n%v %s\n%v %s", guess.what, guesses[0].what, a.Header, a.Body, first.Header, first.Body)
 		}
 	}
-	h.post(loginPath, right("disabled")).want(403, "account_disabled")
+	h.post(loginPath, right("disabled")).Want(403, "account_disabled")
 }
 
 // TestLoginTakesEquallyLong measures: by the rank-sum test of Mann and Whitney the times of guesses at a user that
@@ -296,7 +296,7 @@ func (h *testHub) burst(n int, login map[string]string) map[int]int {
 			a := h.post(loginPath, login)
 			mu.Lock()
 			defer mu.Unlock()
-			counts[a.status]++
+			counts[a.Status]++
 		})
 	}
 	all.Wait()
@@ -328,7 +328,7 @@ func TestThrottleForgivesNothing(t *testing.T) {
 	h := newTestHub(t)
 	wrong := guessAt("demo")
 	for range 9 {
-		h.post(loginPath, wrong).want(401, "invalid_credentials")
+		h.post(loginPath, wrong).Want(401, "invalid_credentials")
 	}
 	h.whileGateIsFull(func() {
 		gone, leave := context.WithCancel(t.Context())
@@ -340,8 +340,8 @@ func TestThrottleForgivesNothing(t *testing.T) {
 			t.Errorf("an answer without a decision: %d", w.Code)
 		}
 	})
-	h.post(loginPath, wrong).want(401, "invalid_credentials")
-	h.post(loginPath, wrong).want(429, "too_many_attempts")
+	h.post(loginPath, wrong).Want(401, "invalid_credentials")
+	h.post(loginPath, wrong).Want(429, "too_many_attempts")
 }
 
 // whileGateIsFull calls do while no hash ends.
@@ -383,15 +383,15 @@ func TestHashGate(t *testing.T) {
 		}()
 	}
 	for range surplus {
-		if a := (<-answers).want(503, "busy"); a.header.Get("Retry-After") == "" {
+		if a := (<-answers).Want(503, "busy"); a.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
 	}
-	h.me(demo.access).want(200)
-	h.refreshWith(demo.refresh).want(200)
+	h.me(demo.Access).Want(200)
+	h.refreshWith(demo.Refresh).Want(200)
 	close(release)
 	for range room {
-		(<-answers).want(401, "invalid_credentials")
+		(<-answers).Want(401, "invalid_credentials")
 	}
 	if got := most.Load(); got > int64(slots) {
 		t.Errorf("%d hashes at once, want at most %d", got, slots)
@@ -415,7 +415,7 @@ func TestQuickWhileLoginsWait(t *testing.T) {
 	var took []time.Duration
 	for range 1_000 {
 		start := time.Now()
-		h.me(demo.access).want(200)
+		h.me(demo.Access).Want(200)
 		took = append(took, time.Since(start))
 	}
 	leave()

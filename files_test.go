@@ -36,7 +36,7 @@ func (h *testHub) runOn(readings string) *answer {
 func (h *testHub) entries() []map[string]any {
 	h.t.Helper()
 	var entries []map[string]any
-	for _, e := range h.get(listingPath).want(200).json()["phase2_files"].([]any) {
+	for _, e := range h.get(listingPath).Want(200).JSON()["phase2_files"].([]any) {
 		entries = append(entries, e.(map[string]any))
 	}
 	return entries
@@ -46,14 +46,14 @@ func TestListingAfterARun(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	h.clock.Advance(1234 * time.Millisecond)
-	h.runOn(fourReadings).want(200)
+	h.runOn(fourReadings).Want(200)
 
 	for _, e := range h.entries() {
-		file := h.get(e["endpoint"].(string)).want(200)
-		if e["available"] != true || e["size_bytes"] != float64(len(file.body)) || e["last_modified"] != "2026-03-01T12:00:01.234Z" {
-			t.Errorf("%v, %d bytes", e, len(file.body))
+		file := h.get(e["endpoint"].(string)).Want(200)
+		if e["available"] != true || e["size_bytes"] != float64(len(file.Body)) || e["last_modified"] != "2026-03-01T12:00:01.234Z" {
+			t.Errorf("%v, %d bytes", e, len(file.Body))
 		}
-		file.json()
+		file.JSON()
 	}
 }
 
@@ -61,10 +61,10 @@ func TestListingAfterARun(t *testing.T) {
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	h, stop := openTestHub(t, testkit.NewClock(), "-ephemeral")
-	h.runOn(fourReadings).want(200)
+	h.runOn(fourReadings).Want(200)
 	made := h.output.Path()
 	stop()
-	h.runOn(fourReadings).want(503, "busy")
+	h.runOn(fourReadings).Want(503, "busy")
 	if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) || h.output.Path() != made {
 		t.Errorf("%s: %v; then %s", made, err, h.output.Path())
 	}
@@ -73,8 +73,8 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 // FuzzServing: ranges, conditions and codings to the files, which must come out as the bytes asked for.
 func FuzzServing(f *testing.F) {
 	h, _ := newFuzzHub(f)
-	whole := string(h.get(listingPath + "/impact").want(200).body)
-	etag := h.get(listingPath + "/impact").header.Get("ETag")
+	whole := string(h.get(listingPath + "/impact").Want(200).Body)
+	etag := h.get(listingPath + "/impact").Header.Get("ETag")
 	for _, r := range []string{
 		"bytes=0-0", "bytes=-1", "bytes=5-", "bytes=0-,0-,0-", "bytes=9223372036854775807-", "bytes=-9223372036854775808", "bytes=1-0", "bytes= 1 - 2 ", "lines=1-2", "bytes=0-0,2-3",
 		"bytes=" + strings.Repeat("0-1,", 1_000),
@@ -94,11 +94,11 @@ func FuzzServing(f *testing.F) {
 					}
 				}
 				a := h.mustStand(t, r)
-				if method == "HEAD" && a.status < 400 && len(a.body) > 0 {
-					t.Errorf("HEAD has a body: %q", a.body)
+				if method == "HEAD" && a.Status < 400 && len(a.Body) > 0 {
+					t.Errorf("HEAD has a body: %q", a.Body)
 				}
-				if a.status == 200 && method == "GET" && i == 0 && a.header.Get("Content-Encoding") == "" && string(a.body) != whole {
-					t.Errorf("another file than asked for: %q", a.body)
+				if a.Status == 200 && method == "GET" && i == 0 && a.Header.Get("Content-Encoding") == "" && string(a.Body) != whole {
+					t.Errorf("another file than asked for: %q", a.Body)
 				}
 			}
 		}
@@ -108,9 +108,9 @@ func FuzzServing(f *testing.F) {
 func BenchmarkFiles(b *testing.B) {
 	h := newTestHub(b)
 	handler := benchEdge(h)
-	h.post("/api/run-ph-barrier-phase2", nil).want(http.StatusOK)
+	h.post("/api/run-ph-barrier-phase2", nil).Want(http.StatusOK)
 	path := "/api/files/phase2/barrier"
-	etag := h.get(path).header.Get("ETag")
+	etag := h.get(path).Header.Get("ETag")
 	for name, r := range map[string]*benchRequest{
 		"listing": newBenchRequest(b, "GET", "/api/files/phase2"),
 		"plain":   newBenchRequest(b, "GET", path),

@@ -124,13 +124,11 @@ func (h *failingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// answer is an answer, its body read.
-type answer struct {
-	t      testing.TB
-	status int
-	header http.Header
-	body   []byte
-}
+// answer and pair are what a hub answers.
+type (
+	answer = testkit.Answer
+	pair   = testkit.Pair
+)
 
 // do sends a request. body is sent as JSON unless it is a string, which is sent as it is; options are pairs of
 // header name and value.
@@ -160,7 +158,7 @@ func (h *testHub) do(method, target string, body any, options ...string) *answer
 	}
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
-	return &answer{h.t, w.Code, w.Result().Header, w.Body.Bytes()}
+	return &answer{T: h.t, Status: w.Code, Header: w.Result().Header, Body: w.Body.Bytes()}
 }
 
 func (h *testHub) get(target string, options ...string) *answer {
@@ -173,33 +171,9 @@ func (h *testHub) post(target string, body any, options ...string) *answer {
 	return h.do("POST", target, body, options...)
 }
 
-// want fails the test unless the answer has this status and, where one is given, this problem code.
-func (a *answer) want(status int, code ...string) *answer {
-	a.t.Helper()
-	testkit.Want(a.t, a.status, a.header, a.body, status, code...)
-	return a
-}
-
-// json returns the body decoded.
-func (a *answer) json() object {
-	a.t.Helper()
-	return testkit.JSON(a.t, a.body)
-}
-
-func (a *answer) str(member string) string {
-	a.t.Helper()
-	s, _ := a.json()[member].(string)
-	return s
-}
-
-// pair is what login and refresh give.
-type pair struct{ access, refresh string }
-
-func (a *answer) pair() pair { return pair{a.str("access_token"), a.str("refresh_token")} }
-
 func (h *testHub) login(name string) pair {
 	h.t.Helper()
-	return h.post("/api/authentication/login", map[string]any{"username": name, "password": name + "-password"}).want(200).pair()
+	return h.post("/api/authentication/login", map[string]any{"username": name, "password": name + "-password"}).Want(200).Pair()
 }
 
 func (h *testHub) me(token string) *answer {
@@ -220,7 +194,7 @@ func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // FuzzHeaders: tokens, origins, hosts, preferences and paths.
 func FuzzHeaders(f *testing.F) {
 	h, demo := newFuzzHub(f)
-	for _, v := range []string{"Bearer " + demo.access, "bearer  " + demo.refresh, "Bearer", "Bearer ", "Basic eDp5", "Bearer a.b.c", "Bearer " + strings.Repeat(".", 9_000), "respond-async;x, wait=1"} {
+	for _, v := range []string{"Bearer " + demo.Access, "bearer  " + demo.Refresh, "Bearer", "Bearer ", "Basic eDp5", "Bearer a.b.c", "Bearer " + strings.Repeat(".", 9_000), "respond-async;x, wait=1"} {
 		f.Add(v, "http://localhost:1", "/api/authentication/me")
 		f.Add(v, "null", "/api/../etc/passwd")
 		f.Add(v, "http://[::1%25x]:1", "//api")
@@ -235,7 +209,7 @@ func FuzzHeaders(f *testing.F) {
 			r.Header.Set("Origin", origin)
 			r.URL = &url.URL{Path: path}
 			a := h.mustStand(t, r)
-			if allowed := a.header.Get("Access-Control-Allow-Origin"); allowed != "" && !strings.Contains(strings.ToLower(allowed), "localhost") && !strings.Contains(allowed, "127.") && !strings.Contains(allowed, "::") {
+			if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "" && !strings.Contains(strings.ToLower(allowed), "localhost") && !strings.Contains(allowed, "127.") && !strings.Contains(allowed, "::") {
 				t.Errorf("origin %q may read", allowed)
 			}
 			h.clear(t)
@@ -246,7 +220,7 @@ func FuzzHeaders(f *testing.F) {
 // newFuzzHub returns a hub with results to ask for, and a token pair.
 func newFuzzHub(f *testing.F) (*testHub, pair) {
 	h := newTestHub(f)
-	h.runOn(fourReadings).want(200)
+	h.runOn(fourReadings).Want(200)
 	return h, h.login("demo")
 }
 
@@ -263,7 +237,7 @@ func (h *testHub) mustStand(t *testing.T, r *http.Request) *answer {
 	if w.Code >= 400 && !ofServeContent && w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%s %s: %d in the shape %s", r.Method, r.URL, w.Code, w.Header())
 	}
-	return &answer{t, w.Code, w.Header(), w.Body.Bytes()}
+	return &answer{T: t, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
 }
 
 // clear keeps a long fuzzing run from meeting the limits that other tests are about.

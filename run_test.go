@@ -30,22 +30,22 @@ import (
 func TestARun(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
-	h.get(runPath).want(404, "no_run")
-	rec := h.runOn(fourReadings + "x,a,7\n").want(200).json()
+	h.get(runPath).Want(404, "no_run")
+	rec := h.runOn(fourReadings + "x,a,7\n").Want(200).JSON()
 	if got := fmt.Sprint(rec["status"], rec["progress"], rec["error"], rec["screening"].(object)["rejected"]); got != "succeeded1 <nil> map[malformed:1 out_of_order:0 saturated:0]" {
 		t.Errorf("%s", got)
 	}
 	for _, path := range []string{"/barrier", "/impact", "/alertesph"} {
-		file := h.get(listingPath + path).want(200).json()
+		file := h.get(listingPath + path).Want(200).JSON()
 		if fmt.Sprint(file["parameters"], file["source"]) != fmt.Sprint(rec["parameters"], rec["source"]) {
 			t.Errorf("%s is not of this run: %v", path, file["source"])
 		}
 	}
-	h.runOn("").want(422, "unusable_readings")
-	if failed := h.get(runPath).want(200).json(); failed["status"] != "failed" {
+	h.runOn("").Want(422, "unusable_readings")
+	if failed := h.get(runPath).Want(200).JSON(); failed["status"] != "failed" {
 		t.Errorf("%v", failed)
 	}
-	h.get(listingPath + "/impact").want(200)
+	h.get(listingPath + "/impact").Want(200)
 }
 
 // steadyPatience is for clients that read or write slowly but steadily. They are served, however long it takes.
@@ -311,7 +311,7 @@ func FuzzQueries(f *testing.F) {
 			r := httptest.NewRequest("POST", target, strings.NewReader(fourReadings))
 			r.Header.Set("Content-Type", "text/csv")
 			if target == logoutPath {
-				r.Header.Set("Authorization", "Bearer "+h.login("demo").access)
+				r.Header.Set("Authorization", "Bearer "+h.login("demo").Access)
 			}
 			r.URL.RawQuery = query
 			h.mustStand(t, r)

@@ -73,11 +73,11 @@ func TestFailedDisk(t *testing.T) {
 			t.Parallel()
 			d := disktest.New("", nil)
 			h := newHubOn(t, d, mustSigner(t))
-			registered := h.post(registerPath, right("registered")).want(201).pair()
+			registered := h.post(registerPath, right("registered")).Want(201).Pair()
 			spent := h.login("demo")
-			current := h.refreshWith(spent.refresh).want(200).pair()
+			current := h.refreshWith(spent.Refresh).Want(200).Pair()
 			out := h.login("demo")
-			h.post(logoutPath, nil, bearerOf(out.access)...).want(204)
+			h.post(logoutPath, nil, bearerOf(out.Access)...).Want(204)
 
 			d.SetFault(func(op string) error {
 				if op == row.op {
@@ -85,29 +85,29 @@ func TestFailedDisk(t *testing.T) {
 				}
 				return nil
 			})
-			h.post(registerPath, right("unlucky")).want(row.status, row.code)
-			h.post(registerPath, right("unlucky-too")).want(503, "store_unavailable")
-			h.post(loginPath, right("demo")).want(503, "store_unavailable")
-			h.refreshWith(current.refresh).want(503, "store_unavailable")
-			h.post(logoutPath, nil, bearerOf(current.access)...).want(503, "store_unavailable")
-			h.get("/healthz").want(503, "store_unavailable")
-			h.me(current.access).want(200)
-			h.me(out.access).want(401, "token_revoked")
-			h.post(loginPath, guessAt("demo")).want(401, "invalid_credentials")
-			h.get(listingPath).want(200)
-			h.runOn(fourReadings).want(200)
+			h.post(registerPath, right("unlucky")).Want(row.status, row.code)
+			h.post(registerPath, right("unlucky-too")).Want(503, "store_unavailable")
+			h.post(loginPath, right("demo")).Want(503, "store_unavailable")
+			h.refreshWith(current.Refresh).Want(503, "store_unavailable")
+			h.post(logoutPath, nil, bearerOf(current.Access)...).Want(503, "store_unavailable")
+			h.get("/healthz").Want(503, "store_unavailable")
+			h.me(current.Access).Want(200)
+			h.me(out.Access).Want(401, "token_revoked")
+			h.post(loginPath, guessAt("demo")).Want(401, "invalid_credentials")
+			h.get(listingPath).Want(200)
+			h.runOn(fourReadings).Want(200)
 			d.SetFault(nil)
-			h.post(loginPath, right("demo")).want(503, "store_unavailable") // until restart
+			h.post(loginPath, right("demo")).Want(503, "store_unavailable") // until restart
 
 			for name, left := range map[string]*disktest.Disk{"a kill": d.AfterKill(), "a power cut": d.AfterPowerCut(disktest.Survival{})} {
 				next := newHubOn(t, left, h.signer)
-				next.get("/healthz").want(200)
-				next.me(registered.access).want(200)
-				next.me(current.access).want(200)
-				next.me(out.access).want(401, "token_revoked")
+				next.get("/healthz").Want(200)
+				next.me(registered.Access).Want(200)
+				next.me(current.Access).Want(200)
+				next.me(out.Access).Want(401, "token_revoked")
 				next.login("registered")
-				next.refreshWith(current.refresh).want(200)
-				if a := next.refreshWith(spent.refresh); a.status == 200 {
+				next.refreshWith(current.Refresh).Want(200)
+				if a := next.refreshWith(spent.Refresh); a.Status == 200 {
 					t.Errorf("after %s a spent token works again", name)
 				}
 			}
@@ -134,10 +134,10 @@ func TestFailedDiskReachesAllWhoWait(t *testing.T) {
 	acknowledged := make(chan pair, 100)
 	for i := range 100 {
 		all.Go(func() {
-			if a := h.post(registerPath, right(fmt.Sprintf("user-%d", i))); a.status == 201 {
-				acknowledged <- a.pair()
-			} else if a.status != 503 {
-				t.Errorf("status %d", a.status)
+			if a := h.post(registerPath, right(fmt.Sprintf("user-%d", i))); a.Status == 201 {
+				acknowledged <- a.Pair()
+			} else if a.Status != 503 {
+				t.Errorf("status %d", a.Status)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestFailedDiskReachesAllWhoWait(t *testing.T) {
 	next := newHubOn(t, d.AfterPowerCut(disktest.Survival{}), h.signer)
 	n := 0
 	for p := range acknowledged {
-		next.me(p.access).want(200)
+		next.me(p.Access).Want(200)
 		n++
 	}
 	t.Logf("%d of 100 acknowledged before the fault", n)
@@ -182,18 +182,18 @@ func TestOutageOfTheStore(t *testing.T) {
 		for range 15 { // more than the throttle allows to fail
 			answers = append(answers, h.post(loginPath, right("demo")), h.post(loginPath, guessAt("demo")))
 		}
-		answers = append(answers, h.me(demo.access), h.refreshWith(demo.refresh), h.post(logoutPath, nil, bearerOf(demo.access)...),
+		answers = append(answers, h.me(demo.Access), h.refreshWith(demo.Refresh), h.post(logoutPath, nil, bearerOf(demo.Access)...),
 			h.post(registerPath, right("newcomer")), h.get("/healthz"))
 		for _, a := range answers {
-			if a.want(503, "store_unavailable"); a.header.Get("Retry-After") == "" {
-				t.Errorf("no Retry-After: %s", a.body)
+			if a.Want(503, "store_unavailable"); a.Header.Get("Retry-After") == "" {
+				t.Errorf("no Retry-After: %s", a.Body)
 			}
 		}
 		h.Hub.store = sound
-		h.post(loginPath, right("demo")).want(http.StatusOK)
-		h.me(demo.access).want(http.StatusOK)
+		h.post(loginPath, right("demo")).Want(http.StatusOK)
+		h.me(demo.Access).Want(http.StatusOK)
 	}
-	h.refreshWith(demo.refresh).want(http.StatusOK)
+	h.refreshWith(demo.Refresh).Want(http.StatusOK)
 }
 
 // How cost grows with what a hub holds: BENCHMARKS.md has the figures, each table from one command
@@ -370,8 +370,8 @@ func TestUserLimit(t *testing.T) {
 		t.Errorf("%d bytes a user", each)
 	}
 
-	h.post(registerPath, right("one-too-many")).want(507, "user_limit")
-	h.post(registerPath, right("demo")).want(409, "username_taken")
+	h.post(registerPath, right("one-too-many")).Want(507, "user_limit")
+	h.post(registerPath, right("demo")).Want(409, "username_taken")
 	h.login("demo")
 }
 

@@ -21,9 +21,9 @@ func TestSessionBodyHoldsWhatTheContractSays(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 
-	a := h.post(registerPath, object{"username": "Kim-1", "password": "12345678", "email": "kim@example.test", "name": "Kim", "remember": true}).want(201)
+	a := h.post(registerPath, object{"username": "Kim-1", "password": "12345678", "email": "kim@example.test", "name": "Kim", "remember": true}).Want(201)
 
-	body := a.json()
+	body := a.JSON()
 	if got := keysOf(body); !slices.Equal(got, []string{"access_token", "expires_in", "refresh_expires_in", "refresh_token", "token_type", "user"}) {
 		t.Errorf("members %v", got)
 	}
@@ -35,10 +35,10 @@ func TestSessionBodyHoldsWhatTheContractSays(t *testing.T) {
 	if fmt.Sprint(user) != fmt.Sprint(want) {
 		t.Errorf("user %v", user)
 	}
-	if got := h.me(a.pair().access).want(200).json(); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := h.me(a.Pair().Access).Want(200).JSON(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("me %v", got)
 	}
-	if got := a.header.Get("Cache-Control"); got != "no-store" {
+	if got := a.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("Cache-Control %q", got)
 	}
 }
@@ -78,10 +78,10 @@ func TestRegistration(t *testing.T) {
 			h := newStillHub(t)
 			a := h.post(registerPath, row.body)
 			if row.status == 201 {
-				h.me(a.want(201).pair().access).want(200)
+				h.me(a.Want(201).Pair().Access).Want(200)
 				return
 			}
-			faults := a.want(422, "invalid_field").json()["errors"].([]any)
+			faults := a.Want(422, "invalid_field").JSON()["errors"].([]any)
 			if got := faults[0].(object)["field"]; len(faults) != 1 || got != row.field {
 				t.Errorf("faults %v, want one in %s", faults, row.field)
 			}
@@ -92,37 +92,37 @@ func TestRegistration(t *testing.T) {
 func TestNamesAreUniqueWithoutRegardToCase(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.post(registerPath, object{"username": "Kim", "password": "12345678", "email": "Kim@example.test"}).want(201)
+	h.post(registerPath, object{"username": "Kim", "password": "12345678", "email": "Kim@example.test"}).Want(201)
 
-	h.post(registerPath, object{"username": "kIM", "password": "12345678"}).want(409, "username_taken")
-	h.post(registerPath, object{"username": "lee", "password": "12345678", "email": "kim@EXAMPLE.test"}).want(409, "email_taken")
-	h.post(registerPath, object{"username": "DEMO", "password": "12345678"}).want(409, "username_taken")
-	h.post(loginPath, object{"username": "KIM", "password": "12345678"}).want(200)
-	h.post(loginPath, object{"email": "KIM@example.test", "password": "12345678"}).want(200)
-	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).want(200) // one field for both
-	h.post(loginPath, object{"email": "kim", "password": "12345678"}).want(200)
+	h.post(registerPath, object{"username": "kIM", "password": "12345678"}).Want(409, "username_taken")
+	h.post(registerPath, object{"username": "lee", "password": "12345678", "email": "kim@EXAMPLE.test"}).Want(409, "email_taken")
+	h.post(registerPath, object{"username": "DEMO", "password": "12345678"}).Want(409, "username_taken")
+	h.post(loginPath, object{"username": "KIM", "password": "12345678"}).Want(200)
+	h.post(loginPath, object{"email": "KIM@example.test", "password": "12345678"}).Want(200)
+	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).Want(200) // one field for both
+	h.post(loginPath, object{"email": "kim", "password": "12345678"}).Want(200)
 }
 
 // Nobody takes a login away from its owner by registering it as the other kind of name.
 func TestANameIsNobodyElsesAddress(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.post(registerPath, object{"username": "kim", "password": "12345678", "email": "kim@example.test"}).want(201)
-	h.post(registerPath, object{"username": "lee@example.test", "password": "12345678"}).want(201)
+	h.post(registerPath, object{"username": "kim", "password": "12345678", "email": "kim@example.test"}).Want(201)
+	h.post(registerPath, object{"username": "lee@example.test", "password": "12345678"}).Want(201)
 
 	for field, body := range map[string]object{
 		"username": {"username": "Kim@example.test", "password": "87654321"},
 		"email":    {"username": "pat", "password": "87654321", "email": "Lee@example.test"},
 	} {
-		faults := h.post(registerPath, body).want(409, field+"_taken").json()["errors"].([]any)
+		faults := h.post(registerPath, body).Want(409, field+"_taken").JSON()["errors"].([]any)
 		if len(faults) != 1 || faults[0].(object)["field"] != field {
 			t.Errorf("faults %v, want one in %s", faults, field)
 		}
 	}
-	h.post(registerPath, object{"email": "kim@example.test", "password": "87654321"}).want(409, "email_taken")
-	h.post(registerPath, object{"email": "lee@example.test", "password": "87654321"}).want(409, "username_taken")
-	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).want(200)
-	h.post(loginPath, object{"email": "lee@example.test", "password": "12345678"}).want(200)
+	h.post(registerPath, object{"email": "kim@example.test", "password": "87654321"}).Want(409, "email_taken")
+	h.post(registerPath, object{"email": "lee@example.test", "password": "87654321"}).Want(409, "username_taken")
+	h.post(loginPath, object{"username": "kim@example.test", "password": "12345678"}).Want(200)
+	h.post(loginPath, object{"email": "lee@example.test", "password": "12345678"}).Want(200)
 }
 
 func TestOneOfManyRegistersAName(t *testing.T) {
@@ -136,7 +136,7 @@ func TestOneOfManyRegistersAName(t *testing.T) {
 			a := h.post(registerPath, object{"username": "race", "password": "12345678"})
 			mu.Lock()
 			defer mu.Unlock()
-			statuses[a.status]++
+			statuses[a.Status]++
 		})
 	}
 	wg.Wait()
@@ -186,9 +186,9 @@ func TestBodies(t *testing.T) {
 			if row.contentType != "" {
 				options = []string{"Content-Type", row.contentType}
 			}
-			a := h.post(loginPath, row.body, options...).want(row.status)
+			a := h.post(loginPath, row.body, options...).Want(row.status)
 			if row.code != "" {
-				a.want(row.status, row.code)
+				a.Want(row.status, row.code)
 			}
 		})
 	}
@@ -199,22 +199,22 @@ func TestWhatTheAddressSaysIsNotRead(t *testing.T) {
 	h := newStillHub(t)
 	p := h.login("demo")
 
-	h.post(loginPath+"?username=demo&password=demo-password", "", formType...).want(422, "invalid_field")
-	h.get("/api/authentication/me?access_token="+p.access).want(401, "token_missing")
-	h.post(refreshPath+"?refresh_token="+p.refresh, nil).want(401, "token_missing")
+	h.post(loginPath+"?username=demo&password=demo-password", "", formType...).Want(422, "invalid_field")
+	h.get("/api/authentication/me?access_token="+p.Access).Want(401, "token_missing")
+	h.post(refreshPath+"?refresh_token="+p.Refresh, nil).Want(401, "token_missing")
 }
 
 func TestLoginTellsWrongPasswordAndUnknownUserTheSame(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 
-	wrong := h.post(loginPath, object{"username": "demo", "password": "x"}).want(401, "invalid_credentials")
-	unknown := h.post(loginPath, object{"username": "nobody", "password": "x"}).want(401, "invalid_credentials")
-	disabled := h.post(loginPath, object{"username": "disabled", "password": "x"}).want(401, "invalid_credentials")
-	h.post(loginPath, object{"username": "disabled", "password": "disabled-password"}).want(403, "account_disabled")
+	wrong := h.post(loginPath, object{"username": "demo", "password": "x"}).Want(401, "invalid_credentials")
+	unknown := h.post(loginPath, object{"username": "nobody", "password": "x"}).Want(401, "invalid_credentials")
+	disabled := h.post(loginPath, object{"username": "disabled", "password": "x"}).Want(401, "invalid_credentials")
+	h.post(loginPath, object{"username": "disabled", "password": "disabled-password"}).Want(403, "account_disabled")
 
-	if string(wrong.body) != string(unknown.body) || string(wrong.body) != string(disabled.body) {
-		t.Errorf("the answers differ:\n%s%s%s", wrong.body, unknown.body, disabled.body)
+	if string(wrong.Body) != string(unknown.Body) || string(wrong.Body) != string(disabled.Body) {
+		t.Errorf("the answers differ:\n%s%s%s", wrong.Body, unknown.Body, disabled.Body)
 	}
 }
 
@@ -227,16 +227,16 @@ func TestThrottling(t *testing.T) {
 			t.Errorf("round %d: 100 guesses at once: %v", round, got)
 		}
 		h.advance(10 * time.Second)
-		refused := h.post(loginPath, object{"username": "DEMO", "password": "demo-password"}).want(429, "too_many_attempts")
-		if got := refused.header.Get("Retry-After"); got != "50" {
+		refused := h.post(loginPath, object{"username": "DEMO", "password": "demo-password"}).Want(429, "too_many_attempts")
+		if got := refused.Header.Get("Retry-After"); got != "50" {
 			t.Errorf("Retry-After %q ten seconds later", got)
 		}
-		h.post(loginPath, right("admin")).want(200)
+		h.post(loginPath, right("admin")).Want(200)
 		h.advance(50*time.Second - time.Millisecond)
-		h.post(loginPath, right("demo")).want(429)
+		h.post(loginPath, right("demo")).Want(429)
 		h.advance(time.Millisecond)
 	}
-	h.post(loginPath, right("demo")).want(200)
+	h.post(loginPath, right("demo")).Want(200)
 }
 
 func TestThrottlingIsByAddress(t *testing.T) {
@@ -246,11 +246,11 @@ func TestThrottlingIsByAddress(t *testing.T) {
 	}
 	h := newHub(t)
 	for range 10 {
-		h.post(loginPath, wrong("demo")).want(401, "invalid_credentials")
+		h.post(loginPath, wrong("demo")).Want(401, "invalid_credentials")
 	}
-	h.post(loginPath, right("demo")).want(429, "too_many_attempts")
-	h.from("127.0.0.2").post(loginPath, right("demo")).want(200)
-	h.from("127.0.0.1").post(loginPath, right("demo")).want(429, "too_many_attempts") // another port
+	h.post(loginPath, right("demo")).Want(429, "too_many_attempts")
+	h.from("127.0.0.2").post(loginPath, right("demo")).Want(200)
+	h.from("127.0.0.1").post(loginPath, right("demo")).Want(429, "too_many_attempts") // another port
 }
 
 // TestValidLoginsAreNotThrottled: a client that knows the password may log in as often at once as it likes.
@@ -270,9 +270,9 @@ func TestUsersOfAFile(t *testing.T) {
 		{"id":"u-1","username":"kim","password_hash":"`+hash+`","role":"admin"},
 		{"username":"lee","password":"lee-password","email":"lee@example.test","created_at":"2025-01-02T03:04:05Z"}]`))
 
-	kim := h.post(loginPath, object{"username": "kim", "password": "secret of kim"}).want(200).json()["user"].(object)
-	lee := h.post(loginPath, object{"email": "lee@example.test", "password": "lee-password"}).want(200).json()["user"].(object)
-	h.post(loginPath, right("demo")).want(401, "invalid_credentials")
+	kim := h.post(loginPath, object{"username": "kim", "password": "secret of kim"}).Want(200).JSON()["user"].(object)
+	lee := h.post(loginPath, object{"email": "lee@example.test", "password": "lee-password"}).Want(200).JSON()["user"].(object)
+	h.post(loginPath, right("demo")).Want(401, "invalid_credentials")
 
 	if kim["id"] != "u-1" || kim["role"] != "admin" || lee["id"] != "user-lee" || lee["created_at"] != "2025-01-02T03:04:05.000Z" {
 		t.Errorf("%v %v", kim, lee)
@@ -308,7 +308,7 @@ func TestASeedOfTheNameOfARegisteredUser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := start(t, "-dir", dir)
-	h.post(registerPath, object{"username": "kim", "password": "12345678"}).want(201)
+	h.post(registerPath, object{"username": "kim", "password": "12345678"}).Want(201)
 	h.process.stop(t)
 	status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir, "-users", testkit.WriteFile(t, "users.json", `[{"username":"KIM","password":"x"}]`))
 	if status != 1 || !strings.Contains(said, `"kim" has registered`) || strings.Contains(said, "damaged") {
@@ -319,7 +319,7 @@ func TestASeedOfTheNameOfARegisteredUser(t *testing.T) {
 func TestPasswordsAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	start(t, "-dir", dir).post(registerPath, object{"username": "kim", "password": "correct horse"}).want(201)
+	start(t, "-dir", dir).post(registerPath, object{"username": "kim", "password": "correct horse"}).Want(201)
 	journal := testkit.ReadFile(t, filepath.Join(dir, "journal"))
 	if strings.Contains(journal, "correct horse") || !regexp.MustCompile(`\$pbkdf2-sha256\$i=600000\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}\b`).MatchString(journal) {
 		t.Errorf("journal:\n%s", journal)
@@ -330,8 +330,8 @@ func TestPasswordsAtRest(t *testing.T) {
 func TestEachRefusalHasItsShape(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	a := h.post(registerPath, object{"username": "x", "password": "y"}).want(422, "invalid_field")
-	body := a.json()
+	a := h.post(registerPath, object{"username": "x", "password": "y"}).Want(422, "invalid_field")
+	body := a.JSON()
 	if body["title"] != http.StatusText(http.StatusUnprocessableEntity) || body["status"] != 422.0 || body["detail"] == "" {
 		t.Errorf("%v", body)
 	}

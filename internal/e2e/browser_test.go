@@ -311,7 +311,7 @@ func TestPageLooksOnWhileEverythingIsDown(t *testing.T) {
 	ns := p.space("under-test")
 	pair := ns.login("demo")
 	for range 6 {
-		ns.me(pair.refresh).want(401)
+		ns.me(pair.Refresh).Want(401)
 	}
 	id := ns.fault(object{"operation": "*", "drop": "before", "times": 0})
 
@@ -336,7 +336,7 @@ func TestPageLooksOnWhileEverythingIsDown(t *testing.T) {
 	b.js(`{ const s = document.querySelector('[name=wanted-operation]'); s.value = 'login'; s.dispatchEvent(new Event('change')); }`)
 	b.wait(`document.querySelectorAll('.requests tbody tr').length === 1`)
 	b.wantAccessible(axe(t), "the lab of a namespace")
-	if f := ns.get("/lab/faults").list("faults")[0]; f["id"] != id || f["hits"] != 0.0 {
+	if f := ns.get("/lab/faults").List("faults")[0]; f["id"] != id || f["hits"] != 0.0 {
 		t.Errorf("looking on has met the fault: %v", f)
 	}
 	if got := ns.requests(); len(got) != 7 {

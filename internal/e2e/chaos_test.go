@@ -27,7 +27,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	h.get("/healthz").want(200)
+	h.get("/healthz").Want(200)
 	if status := h.process.stop(t); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
@@ -59,8 +59,8 @@ func (c *chaotic) ask(method, target string, body any, options ...string) *answe
 	if err != nil {
 		return nil
 	}
-	if a.status >= 500 && a.str("code") != "busy" && a.str("code") != "injected" {
-		c.t.Errorf("%s %s: %d %s", method, target, a.status, a.body)
+	if a.Status >= 500 && a.Text("code") != "busy" && a.Text("code") != "injected" {
+		c.t.Errorf("%s %s: %d %s", method, target, a.Status, a.Body)
 	}
 	return a
 }
@@ -68,24 +68,24 @@ func (c *chaotic) ask(method, target string, body any, options ...string) *answe
 func (c *chaotic) stepLogin(space string) {
 	name := one(c, "demo", "admin", "u-1", "u-2")
 	a := c.ask("POST", space+one(c, loginPath, loginPath, registerPath), right(name))
-	if a != nil && (a.status == 200 || a.status == 201) && strings.Contains(string(a.body), `"refresh_token"`) {
-		c.pair = a.pair()
+	if a != nil && (a.Status == 200 || a.Status == 201) && strings.Contains(string(a.Body), `"refresh_token"`) {
+		c.pair = a.Pair()
 	}
 }
 
 func (c *chaotic) stepSession(space string) {
 	switch c.random.IntN(4) {
 	case 0:
-		c.ask("GET", space+mePath, nil, bearer(c.pair.access)...)
+		c.ask("GET", space+mePath, nil, bearer(c.pair.Access)...)
 	case 1:
-		if a := c.ask("POST", space+refreshPath, object{"refresh_token": c.pair.refresh}); a != nil && a.status == 200 && strings.Contains(string(a.body), `"refresh_token"`) {
-			c.pair = a.pair()
+		if a := c.ask("POST", space+refreshPath, object{"refresh_token": c.pair.Refresh}); a != nil && a.Status == 200 && strings.Contains(string(a.Body), `"refresh_token"`) {
+			c.pair = a.Pair()
 		}
 	case 2:
-		c.ask("POST", space+logoutPath+one(c, "", "?all=true"), nil, bearer(c.pair.access)...)
+		c.ask("POST", space+logoutPath+one(c, "", "?all=true"), nil, bearer(c.pair.Access)...)
 	case 3:
-		if c.pair.access != "" {
-			c.ask("POST", space+"/lab/sessions/"+sid(c.t, c.pair.access)+one(c, "/expire", "/revoke"), nil)
+		if c.pair.Access != "" {
+			c.ask("POST", space+"/lab/sessions/"+sid(c.t, c.pair.Access)+one(c, "/expire", "/revoke"), nil)
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (c *chaotic) stepUsers(space string) {
 func (c *chaotic) stepSnapshot(space string) {
 	switch c.random.IntN(4) {
 	case 0:
-		if a := c.ask("GET", space+"/lab/snapshot", nil); a != nil && a.status == 200 {
-			c.snapshot = string(a.body)
+		if a := c.ask("GET", space+"/lab/snapshot", nil); a != nil && a.Status == 200 {
+			c.snapshot = string(a.Body)
 		}
 	case 1:
 		c.ask("PUT", space+"/lab/snapshot", c.snapshot, jsonType...)

@@ -21,7 +21,7 @@ import (
 // clock turns the hub's clock.
 func (h *hub) clock(setting object) object {
 	h.t.Helper()
-	return h.put("/lab/clock", setting).want(200).json()
+	return h.put("/lab/clock", setting).Want(200).JSON()
 }
 
 // advance lets time pass for the hub.
@@ -33,20 +33,20 @@ func (h *hub) advance(d time.Duration) {
 // policy sets the refresh policy.
 func (h *hub) policy(body object) {
 	h.t.Helper()
-	h.put("/lab/refresh-policy", body).want(200)
+	h.put("/lab/refresh-policy", body).Want(200)
 }
 
 // fault queues a fault and returns its id.
 func (h *hub) fault(order object) string {
 	h.t.Helper()
 	h.faulty = true
-	return h.post("/lab/faults", order).want(201).str("id")
+	return h.post("/lab/faults", order).Want(201).Text("id")
 }
 
 // left returns how many requests a fault will still take.
 func (h *hub) left(id string) any {
 	h.t.Helper()
-	for _, f := range h.get("/lab/faults").want(200).list("faults") {
+	for _, f := range h.get("/lab/faults").Want(200).List("faults") {
 		if f["id"] == id {
 			return f["left"]
 		}
@@ -58,19 +58,19 @@ func (h *hub) left(id string) any {
 // sessions returns the live sessions.
 func (h *hub) sessions() []object {
 	h.t.Helper()
-	return h.get("/lab/sessions").want(200).list("sessions")
+	return h.get("/lab/sessions").Want(200).List("sessions")
 }
 
 // requests returns the requests that the lab has seen.
 func (h *hub) requests(query ...string) []object {
 	h.t.Helper()
-	return h.get("/lab/requests" + strings.Join(query, "")).want(200).list("requests")
+	return h.get("/lab/requests" + strings.Join(query, "")).Want(200).List("requests")
 }
 
 // order orders a token.
 func (h *hub) order(body object) *answer {
 	h.t.Helper()
-	return h.post("/lab/tokens", body).want(201)
+	return h.post("/lab/tokens", body).Want(201)
 }
 
 // atOnce makes n calls at the same time and counts the answers by status and code.
@@ -81,10 +81,10 @@ func atOnce(n int, call func() *answer) map[string]int {
 		a := call()
 		mu.Lock()
 		defer mu.Unlock()
-		if a.status >= 400 {
-			counts[fmt.Sprint(a.status, " ", a.str("code"))]++
+		if a.Status >= 400 {
+			counts[fmt.Sprint(a.Status, " ", a.Text("code"))]++
 		} else {
-			counts[fmt.Sprint(a.status)]++
+			counts[fmt.Sprint(a.Status)]++
 		}
 	}).Wait()
 	return counts

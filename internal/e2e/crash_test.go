@@ -161,9 +161,9 @@ func (c *crashes) settle() {
 	h.mustBeReady()
 	c.check(h)
 	for i, u := range c.registered {
-		h.me(u.pair.access).want(200)
+		h.me(u.pair.Access).Want(200)
 		if i%10 == 0 {
-			h.post(loginPath, right(u.name)).want(200)
+			h.post(loginPath, right(u.name)).Want(200)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (c *crashes) register(h *hub, life int) {
 		if err != nil {
 			return
 		}
-		u.pair = a.want(201).pair()
+		u.pair = a.Want(201).Pair()
 		c.registered = append(c.registered, u)
 	}
 }
@@ -190,7 +190,7 @@ func (c *crashes) run(h *hub, life int) {
 		if err != nil {
 			return
 		}
-		a.want(200)
+		a.Want(200)
 		c.latest, c.candidate = c.candidate, ""
 		c.runs++
 	}
@@ -203,7 +203,7 @@ func (c *crashes) check(h *hub) {
 		client.check(h)
 	}
 	for _, u := range c.registered[max(0, len(c.registered)-3):] {
-		h.me(u.pair.access).want(200)
+		h.me(u.pair.Access).Want(200)
 	}
 	first, _, _ := strings.Cut(testkit.ReadFile(c.t, filepath.Join(c.dir, "journal")), "\n")
 	c.journals[first] = true
@@ -218,14 +218,14 @@ func (c *crashes) checkFiles(h *hub) {
 	var sources []string
 	for _, path := range filePaths {
 		a := h.get(path)
-		if c.latest == "" && a.status == 404 {
+		if c.latest == "" && a.Status == 404 {
 			sources = append(sources, "")
 			continue
 		}
 		var of struct {
 			Parameters, Source json.RawMessage
 		}
-		if err := json.Unmarshal(a.want(200).body, &of); err != nil {
+		if err := json.Unmarshal(a.Want(200).Body, &of); err != nil {
 			c.t.Errorf("%s: %v", path, err)
 		}
 		sources = append(sources, string(of.Parameters)+string(of.Source))
@@ -291,7 +291,7 @@ func (c *crashClient) work(h *hub) {
 			goesOn = c.login(h)
 		case n < 15:
 			goesOn = c.endTwice(h, loggedOut, func() (*answer, error) {
-				return h.try("POST", logoutPath, nil, bearer(c.session.current.access)...)
+				return h.try("POST", logoutPath, nil, bearer(c.session.current.Access)...)
 			})
 		case n < 20 && c.session.spent != "":
 			c.session.reused = true
@@ -309,7 +309,7 @@ func (c *crashClient) login(h *hub) (answered bool) {
 	if err != nil {
 		return false
 	}
-	c.session = &crashSession{current: a.want(200).pair()}
+	c.session = &crashSession{current: a.Want(200).Pair()}
 	c.done[loggedIn]++
 	return true
 }
@@ -317,12 +317,12 @@ func (c *crashClient) login(h *hub) (answered bool) {
 func (c *crashClient) refresh(h *hub) (answered bool) {
 	s := c.session
 	s.refreshing = true
-	a, err := h.try("POST", refreshPath, object{"refresh_token": s.current.refresh})
+	a, err := h.try("POST", refreshPath, object{"refresh_token": s.current.Refresh})
 	if err != nil {
 		return false
 	}
 	s.refreshing = false
-	s.spent, s.current = s.current.refresh, a.want(200).pair()
+	s.spent, s.current = s.current.Refresh, a.Want(200).Pair()
 	c.done[refreshed]++
 	return true
 }
@@ -335,8 +335,8 @@ func (c *crashClient) endTwice(h *hub, how int, request func() (*answer, error))
 	for range crashEndings {
 		go func() {
 			a, err := request()
-			if err == nil && a.status != status {
-				h.t.Errorf("the end of a session was answered %d: %s", a.status, a.body)
+			if err == nil && a.Status != status {
+				h.t.Errorf("the end of a session was answered %d: %s", a.Status, a.Body)
 			}
 			acknowledged <- err == nil
 		}()
@@ -358,9 +358,9 @@ func (c *crashClient) endTwice(h *hub, how int, request func() (*answer, error))
 // check holds the hub to what this client was told. It spends the sessions it looks at more closely.
 func (c *crashClient) check(h *hub) {
 	for _, s := range c.finished {
-		h.me(s.current.access).want(401, "token_revoked")
-		a := h.refresh(s.current.refresh).want(401)
-		if code := a.str("code"); code != "token_revoked" && (code != "token_reused" || !s.reused) {
+		h.me(s.current.Access).Want(401, "token_revoked")
+		a := h.refresh(s.current.Refresh).Want(401)
+		if code := a.Text("code"); code != "token_revoked" && (code != "token_reused" || !s.reused) {
 			h.t.Errorf("refresh in a session that has ended: %s", code)
 		}
 	}
@@ -370,15 +370,15 @@ func (c *crashClient) check(h *hub) {
 	if s == nil {
 		return
 	}
-	me := h.me(s.current.access)
+	me := h.me(s.current.Access)
 	if s.ending {
-		if me.status != 200 && me.str("code") != "token_revoked" {
-			h.t.Errorf("me after an unanswered logout: %d %s", me.status, me.str("code"))
+		if me.Status != 200 && me.Text("code") != "token_revoked" {
+			h.t.Errorf("me after an unanswered logout: %d %s", me.Status, me.Text("code"))
 		}
 		c.session = nil
 		return
 	}
-	me.want(200)
+	me.Want(200)
 	if s.refreshing {
 		c.resume(h)
 	}
@@ -388,12 +388,12 @@ func (c *crashClient) check(h *hub) {
 func (c *crashClient) resume(h *hub) {
 	s := c.session
 	s.refreshing = false
-	a := h.refresh(s.current.refresh)
-	if a.status == 200 {
-		s.spent, s.current = s.current.refresh, a.pair()
+	a := h.refresh(s.current.Refresh)
+	if a.Status == 200 {
+		s.spent, s.current = s.current.Refresh, a.Pair()
 		return
 	}
-	a.want(401, "token_reused")
+	a.Want(401, "token_reused")
 	s.reused = true
 	c.finished, c.session = append(c.finished, s), nil
 }

@@ -39,7 +39,7 @@ func (h *hub) mustBeDescribed(r *http.Request, target string, a *answer) {
 	h.t.Helper()
 	path, _, _ := strings.Cut(target, "?")
 	for _, fault := range answerFaults(r.Method, path, a) {
-		h.t.Errorf("%s %s: %d: %s", r.Method, target, a.status, fault)
+		h.t.Errorf("%s %s: %d: %s", r.Method, target, a.Status, fault)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestDescriptionAndIndexAgree(t *testing.T) {
 		}
 	}
 	listed := map[string]bool{}
-	for _, o := range h.get("/api").want(200).list("operations") {
+	for _, o := range h.get("/api").Want(200).List("operations") {
 		path, within := strings.CutPrefix(o["href"].(string), h.base)
 		if within && path == "" || !within {
 			path = "/ns/{name}"
@@ -88,7 +88,7 @@ func (h *hub) wantAllowed(path string, methods []string) {
 	}
 	slices.Sort(want)
 	path = strings.NewReplacer("{sid}", "s", "{id}", "f", "{file}", "app.js").Replace(path)
-	if got := h.do("BREW", path, nil).want(405, "method_not_allowed").header.Get("Allow"); got != strings.Join(want, ", ") {
+	if got := h.do("BREW", path, nil).Want(405, "method_not_allowed").Header.Get("Allow"); got != strings.Join(want, ", ") {
 		h.t.Errorf("%s: Allow %q, described are %v", path, got, want)
 	}
 }
@@ -96,12 +96,12 @@ func (h *hub) wantAllowed(path string, methods []string) {
 func TestDescriptionTellsOfTheLabWhereThereIsOne(t *testing.T) {
 	t.Parallel()
 	for _, lab := range []bool{false, true} {
-		doc := start(t, "-ephemeral", fmt.Sprintf("-lab=%v", lab)).get("/openapi.json").want(200)
-		paths := doc.json()["paths"].(object)
-		if (paths["/lab"] != nil) != lab || (paths["/ns/{name}"] != nil) != lab || paths["/api"] == nil || (len(doc.list("servers")) == 2) != lab {
+		doc := start(t, "-ephemeral", fmt.Sprintf("-lab=%v", lab)).get("/openapi.json").Want(200)
+		paths := doc.JSON()["paths"].(object)
+		if (paths["/lab"] != nil) != lab || (paths["/ns/{name}"] != nil) != lab || paths["/api"] == nil || (len(doc.List("servers")) == 2) != lab {
 			t.Errorf("with -lab=%v the description has the paths %v", lab, slices.Sorted(maps.Keys(paths)))
 		}
-		for _, tag := range doc.list("tags") {
+		for _, tag := range doc.List("tags") {
 			if tag["name"] == "lab" && !lab {
 				t.Error("without -lab the description has the tag lab")
 			}
@@ -140,8 +140,8 @@ func TestDescriptionExamplesAreValid(t *testing.T) {
 func TestLabAnswersAsDescribed(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab").space("a")
-	id := sid(t, h.login("demo").access)
-	h.post(runPath, nil).want(200)
+	id := sid(t, h.login("demo").Access)
+	h.post(runPath, nil).Want(200)
 	var snapshot string
 	for _, row := range []struct {
 		want               int
@@ -174,9 +174,9 @@ func TestLabAnswersAsDescribed(t *testing.T) {
 		if row.body != "" {
 			options = jsonType
 		}
-		a := h.do(row.method, row.path, row.body, options...).want(row.want)
+		a := h.do(row.method, row.path, row.body, options...).Want(row.want)
 		if row.path == "/lab/snapshot" && row.want == 200 {
-			snapshot = string(a.body)
+			snapshot = string(a.Body)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestLabAnswersAsDescribed(t *testing.T) {
 // TestDescriptionChecksAnswers makes sure that the checker itself finds what is wrong.
 func TestDescriptionChecksAnswers(t *testing.T) {
 	t.Parallel()
-	a := &answer{t, 200, http.Header{"Content-Type": {"application/json"}}, []byte(`{}`)}
+	a := &answer{T: t, Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{}`)}
 	if found := answerFaults("GET", "/healthz", a); len(found) != 2 {
 		t.Errorf("an answer without Cache-Control and status has the faults %q", found)
 	}
@@ -192,7 +192,7 @@ func TestDescriptionChecksAnswers(t *testing.T) {
 
 // answerFaults returns what an answer has that openapi.json does not describe.
 func answerFaults(method, path string, a *answer) []string {
-	status, header, body := a.status, a.header, a.body
+	status, header, body := a.Status, a.Header, a.Body
 	operation := operationOf(method, path)
 	if method == http.MethodOptions && operation == nil {
 		return nil // a preflight

@@ -14,29 +14,29 @@ func TestCookiesAcrossOrigins(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "cookie")
 	page := []string{"Origin", "http://localhost:5173"}
-	credentials := func(a *answer) string { return a.header.Get("Access-Control-Allow-Credentials") }
-	login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, page...).want(200)
-	if credentials(login) != "true" || login.header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
-		t.Errorf("headers %v", login.header)
+	credentials := func(a *answer) string { return a.Header.Get("Access-Control-Allow-Credentials") }
+	login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, page...).Want(200)
+	if credentials(login) != "true" || login.Header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
+		t.Errorf("headers %v", login.Header)
 	}
 	preflight := h.do("OPTIONS", refreshPath, nil, append(page, "Access-Control-Request-Method", "POST")...)
-	if preflight.status != 204 || credentials(preflight) != "true" {
-		t.Errorf("preflight %d %v", preflight.status, preflight.header)
+	if preflight.Status != 204 || credentials(preflight) != "true" {
+		t.Errorf("preflight %d %v", preflight.Status, preflight.Header)
 	}
-	if login.json()["refresh_token"] != nil {
+	if login.JSON()["refresh_token"] != nil {
 		t.Error("the body has the refresh token")
 	}
-	line := login.header.Get("Set-Cookie")
+	line := login.Header.Get("Set-Cookie")
 	cookie, _, _ := strings.Cut(line, ";")
 	_, space, _ := strings.Cut(h.base, "/ns/")
 	if !strings.Contains(line, "; Path=/ns/"+space+"/api/authentication; ") || !strings.Contains(line, "HttpOnly") {
 		t.Errorf("cookie %s", line)
 	}
-	h.post(refreshPath, nil, "Cookie", cookie, "Origin", "https://evil.test").want(403, "forbidden_origin")
-	h.post(logoutPath, nil, "Cookie", cookie).want(204)
-	h.post(refreshPath, nil, "Cookie", cookie).want(401, "token_revoked")
+	h.post(refreshPath, nil, "Cookie", cookie, "Origin", "https://evil.test").Want(403, "forbidden_origin")
+	h.post(logoutPath, nil, "Cookie", cookie).Want(204)
+	h.post(refreshPath, nil, "Cookie", cookie).Want(401, "token_revoked")
 
-	h.delete("/lab/dialect").want(204)
+	h.delete("/lab/dialect").Want(204)
 	if a := h.get("/api", page...); credentials(a) != "" {
 		t.Error("credentials are allowed without a dialect with cookies")
 	}
@@ -48,13 +48,13 @@ func TestCookiesAndEveryOrigin(t *testing.T) {
 	h := start(t, "-ephemeral", "-dialect", "cookie", "-cors", "*,https://app.test")
 	h.faulty = true
 	for origin, want := range map[string]string{"https://any.test": "", "https://app.test": "true"} {
-		login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, "Origin", origin).want(200)
-		if got := login.header.Get("Access-Control-Allow-Credentials"); got != want {
+		login := h.post(loginPath, object{"username": "demo", "password": "demo-password"}, "Origin", origin).Want(200)
+		if got := login.Header.Get("Access-Control-Allow-Credentials"); got != want {
 			t.Errorf("%s: credentials %q, want %q", origin, got, want)
 		}
-		cookie, _, _ := strings.Cut(login.header.Get("Set-Cookie"), ";")
+		cookie, _, _ := strings.Cut(login.Header.Get("Set-Cookie"), ";")
 		status := map[string]int{"": 403, "true": 200}[want]
-		h.post(refreshPath, nil, "Cookie", cookie, "Origin", origin).want(status)
+		h.post(refreshPath, nil, "Cookie", cookie, "Origin", origin).Want(status)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestAPageKeepsItsSessionInACookie(t *testing.T) {
 	if got := ask(refreshPath, ""); !strings.Contains(got, "token_missing") {
 		t.Errorf("after the logout: %s, want no cookie any more", got)
 	}
-	if found := h.space("page").get("/lab/report").want(200).list("findings"); len(found) > 0 {
+	if found := h.space("page").get("/lab/report").Want(200).List("findings"); len(found) > 0 {
 		t.Errorf("findings %v", found)
 	}
 }

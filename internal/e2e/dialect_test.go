@@ -17,19 +17,19 @@ import (
 func newDialectHub(t *testing.T, name string) *hub {
 	h := newHub(t)
 	h.faulty = true // openapi.json does not describe the dialect's answers
-	h.put("/lab/dialect", object{"name": name}).want(200)
+	h.put("/lab/dialect", object{"name": name}).Want(200)
 	return h
 }
 
 func TestADialectIsSpokenBesideTheHubsOwnAPI(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "supabase")
-	h.post("/auth/v1/token?grant_type=password", object{"email": "demo", "password": "wrong"}).wantDialect(400, `{"code":"invalid_credentials","message":"Invalid login credentials"}`)
-	session := h.post("/auth/v1/token?grant_type=password", object{"email": "demo", "password": "demo-password"}, bearer("anon")...).want(200)
-	access := session.str("access_token")
-	h.get("/auth/v1/user/", bearer(access)...).want(200)
-	h.me(access).want(200)
-	h.get("/auth/v1/user", bearer("anon")...).wantDialect(403, `{"code":"bad_jwt",`)
+	h.post("/auth/v1/token?grant_type=password", object{"email": "demo", "password": "wrong"}).WantBody(400, `{"code":"invalid_credentials","message":"Invalid login credentials"}`)
+	session := h.post("/auth/v1/token?grant_type=password", object{"email": "demo", "password": "demo-password"}, bearer("anon")...).Want(200)
+	access := session.Text("access_token")
+	h.get("/auth/v1/user/", bearer(access)...).Want(200)
+	h.me(access).Want(200)
+	h.get("/auth/v1/user", bearer("anon")...).WantBody(403, `{"code":"bad_jwt",`)
 
 	requests := h.requests()
 	for i, want := range []object{
@@ -45,21 +45,13 @@ func TestADialectIsSpokenBesideTheHubsOwnAPI(t *testing.T) {
 			}
 		}
 	}
-	index := string(h.get("/api").want(200).body)
+	index := string(h.get("/api").Want(200).Body)
 	if !strings.Contains(index, `"href":"`+h.base+`/auth/v1/signup"`) {
 		t.Errorf("the index lacks the dialect's operations: %s", index)
 	}
-	h.delete("/lab/dialect").want(204)
-	h.get("/lab/dialect").want(404, "no_dialect")
-	h.get("/auth/v1/user", bearer(access)...).want(404, "not_found")
-}
-
-// wantDialect checks a status and how the body begins.
-func (a *answer) wantDialect(status int, begins string) {
-	a.t.Helper()
-	if a.status != status || !strings.HasPrefix(string(a.body), begins) {
-		a.t.Errorf("%d %s, want %d %s", a.status, a.body, status, begins)
-	}
+	h.delete("/lab/dialect").Want(204)
+	h.get("/lab/dialect").Want(404, "no_dialect")
+	h.get("/auth/v1/user", bearer(access)...).Want(404, "not_found")
 }
 
 // An API that answers each error with 200 is judged and recorded by the errors' codes.
@@ -68,17 +60,17 @@ func TestErrorsWithTheStatusOfASuccess(t *testing.T) {
 	h := newHub(t)
 	h.faulty = true // openapi.json does not describe the dialect's answers
 	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"login","on":"POST /in"},{"op":"logout","on":"POST /out"},{"op":"me","on":"GET /who"}],
-		"errors":{"*":{"status":200,"body":{"why":"$code"}}}}`, jsonType...).want(200)
+		"errors":{"*":{"status":200,"body":{"why":"$code"}}}}`, jsonType...).Want(200)
 	for range 12 {
-		h.post("/in", wrong("demo")).want(200)
+		h.post("/in", wrong("demo")).Want(200)
 		h.advance(200 * time.Millisecond) // more than it takes to tell the next try from a caller beside it
 	}
-	h.post("/lab/expect", object{"code": "invalid_credentials", "count": object{"exactly": 10}, "within": "10ms"}).want(200)
-	if got := h.get("/lab/requests?code=too_many_attempts").want(200).list("requests"); len(got) != 2 || got[0]["status"] != 200.0 {
+	h.post("/lab/expect", object{"code": "invalid_credentials", "count": object{"exactly": 10}, "within": "10ms"}).Want(200)
+	if got := h.get("/lab/requests?code=too_many_attempts").Want(200).List("requests"); len(got) != 2 || got[0]["status"] != 200.0 {
 		t.Errorf("%v", got)
 	}
 	var rules []string
-	for _, found := range h.get("/lab/report").want(200).list("findings") {
+	for _, found := range h.get("/lab/report").Want(200).List("findings") {
 		rules = append(rules, found["rule"].(string))
 	}
 	if !slices.Equal(rules, []string{"repeated_failure", "retry_after_ignored"}) {
@@ -91,18 +83,18 @@ func TestAWrongMethodIsNoOperation(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.faulty = true // openapi.json does not describe the dialect's answers
-	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"login","on":"POST /in"},{"op":"logout","on":"DELETE /in"},{"op":"refresh","on":"POST /renew"}]}`, jsonType...).want(200)
+	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"login","on":"POST /in"},{"op":"logout","on":"DELETE /in"},{"op":"refresh","on":"POST /renew"}]}`, jsonType...).Want(200)
 	pair := h.login("demo")
 	h.advance(16 * time.Minute)
-	h.me(pair.access).want(401, "token_expired")
-	h.do("PUT", "/in", right("demo"), jsonType...).want(405)
-	h.do("PUT", loginPath, right("demo"), jsonType...).want(405)
+	h.me(pair.Access).Want(401, "token_expired")
+	h.do("PUT", "/in", right("demo"), jsonType...).Want(405)
+	h.do("PUT", loginPath, right("demo"), jsonType...).Want(405)
 	h.advance(3 * time.Second)
-	if found := h.get("/lab/report").want(200).list("findings"); len(found) != 1 || found[0]["rule"] != "no_refresh_after_expiry" {
+	if found := h.get("/lab/report").Want(200).List("findings"); len(found) != 1 || found[0]["rule"] != "no_refresh_after_expiry" {
 		t.Errorf("findings %v", found)
 	}
-	h.post("/in", `{`, jsonType...).want(400)
-	h.do("DELETE", "/in?%", nil).want(422)
+	h.post("/in", `{`, jsonType...).Want(400)
+	h.do("DELETE", "/in?%", nil).Want(422)
 	var got []string
 	for _, r := range h.requests() {
 		got = append(got, r["operation"].(string))
@@ -127,7 +119,7 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 		{"op":"refresh","on":"POST /kind","when":{"body.kind":"x"}}`
 	errors := `"*":{"body":{"d":"$detail","f":"$fields","e":"$errors"}}`
 	shape := func(errors string) {
-		h.put("/lab/dialect", `{"name":"x","operations":[`+operations+`],"errors":{`+errors+`}}`, jsonType...).want(200)
+		h.put("/lab/dialect", `{"name":"x","operations":[`+operations+`],"errors":{`+errors+`}}`, jsonType...).Want(200)
 	}
 	shape(errors)
 	row := func(path, body string, status int, want string) {
@@ -136,7 +128,7 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 		if body == "" {
 			method = "GET"
 		}
-		h.do(method, path, body, jsonType...).wantDialect(status, want)
+		h.do(method, path, body, jsonType...).WantBody(status, want)
 	}
 	row("/new", `{}`, 422, `{"d":"user.nick: is required (or user.mail)","f":{"user.nick":["is required (or user.mail)"],"user.secret":["must be 8 to 256 bytes"]},"e":[{"field":"user.nick",`)
 	row("/new", `{"user":{"mail":"kim@x.test","nick":"kim","secret":7}}`, 422, `{"d":"user.secret: must be a string"`)
@@ -147,10 +139,10 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	row("/in", `{"mins":-1}`, 422, `{"d":"mail: is required","f":{"X-Secret":["is required"],"mail":["is required"],"mins":["must be a number of minutes above 0"]}`)
 	row("/me", ``, 401, `{"d":"This operation needs a token: the header X-Token, or the query parameter key."}`)
 	row("/jwt", ``, 401, `{"d":"This operation needs a token: Authorization: JWT TOKEN."}`)
-	if got := h.get("/jwt", "Authorization", "JWT x").header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `JWT realm="authhub", error="invalid_token"`) {
+	if got := h.get("/jwt", "Authorization", "JWT x").Header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `JWT realm="authhub", error="invalid_token"`) {
 		t.Errorf("the challenge is %s, want the client's scheme", got)
 	}
-	h.get("/jwt", "Authorization", "JWT x", "Authorization", "JWT y").wantDialect(401, `{"d":"The request has more than one Authorization header. Send one."`)
+	h.get("/jwt", "Authorization", "JWT x", "Authorization", "JWT y").WantBody(401, `{"d":"The request has more than one Authorization header. Send one."`)
 	row("/again", `{}`, 401, `{"d":"This operation needs a token: renewal in the body, or the cookie rid."}`)
 	row("/again", `{"renewal":7}`, 422, `{"d":"renewal: must be a string"`)
 	row("/kind", `{}`, 400, `{"d":"The request lacks kind in the body."}`)
@@ -169,36 +161,36 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 func TestADescriptionIsReadChangedAndPutBack(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "oauth2")
-	description := string(h.get("/lab/dialect").want(200).body)
-	h.put("/lab/dialect", strings.ReplaceAll(description, "/oauth/", "/v2/"), jsonType...).want(200)
+	description := string(h.get("/lab/dialect").Want(200).Body)
+	h.put("/lab/dialect", strings.ReplaceAll(description, "/oauth/", "/v2/"), jsonType...).Want(200)
 	form := "grant_type=password&username=demo&password=demo-password"
-	h.post("/oauth/token", form, formType...).want(404)
-	h.post("/v2/token", form, formType...).want(200)
+	h.post("/oauth/token", form, formType...).Want(404)
+	h.post("/v2/token", form, formType...).Want(200)
 
-	h.put("/lab/dialect", object{"name": "x", "operations": []object{{"op": "login", "on": "POST /a"}, {"op": "me", "on": "GET"}}}).want(422, "invalid_field").wantField("operations[1].on")
-	h.put("/lab/dialect", object{"name": "nosuch"}).want(422, "invalid_field").wantField("name")
-	h.put("/lab/dialect", `{"name":"supabase","name":"oauth2"}`, jsonType...).want(422, "invalid_field").wantField("name")
-	h.put("/lab/dialect", `{"name":"x","templates":{"a":`+strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000)+`}}`, jsonType...).want(422)
-	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).want(400, "malformed_body")
-	h.put("/lab/dialect", strings.Repeat(" ", 70_000), jsonType...).want(413)
-	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"me","on":"GET /a","headers":{"X":"a\r\nb"}}]}`, jsonType...).want(422).wantField("operations[0].headers.X")
-	h.put("/lab/dialect", `{"name":"x","templates":{"a":["@a"]},"operations":[{"op":"me","on":"GET /a","out":"@a"}]}`, jsonType...).want(422).wantField("templates.a[0]")
-	h.post("/v2/token", form, formType...).want(200) // the one in force stays
+	h.put("/lab/dialect", object{"name": "x", "operations": []object{{"op": "login", "on": "POST /a"}, {"op": "me", "on": "GET"}}}).Want(422, "invalid_field").WantField("operations[1].on")
+	h.put("/lab/dialect", object{"name": "nosuch"}).Want(422, "invalid_field").WantField("name")
+	h.put("/lab/dialect", `{"name":"supabase","name":"oauth2"}`, jsonType...).Want(422, "invalid_field").WantField("name")
+	h.put("/lab/dialect", `{"name":"x","templates":{"a":`+strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000)+`}}`, jsonType...).Want(422)
+	h.put("/lab/dialect", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000), jsonType...).Want(400, "malformed_body")
+	h.put("/lab/dialect", strings.Repeat(" ", 70_000), jsonType...).Want(413)
+	h.put("/lab/dialect", `{"name":"x","operations":[{"op":"me","on":"GET /a","headers":{"X":"a\r\nb"}}]}`, jsonType...).Want(422).WantField("operations[0].headers.X")
+	h.put("/lab/dialect", `{"name":"x","templates":{"a":["@a"]},"operations":[{"op":"me","on":"GET /a","out":"@a"}]}`, jsonType...).Want(422).WantField("templates.a[0]")
+	h.post("/v2/token", form, formType...).Want(200) // the one in force stays
 
-	h.post("/lab/reset", nil).want(204)
-	h.get("/lab/dialect").want(404, "no_dialect")
+	h.post("/lab/reset", nil).Want(204)
+	h.get("/lab/dialect").Want(404, "no_dialect")
 }
 
 func TestASnapshotKeepsTheDialect(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "directus")
-	snapshot := string(h.get("/lab/snapshot").want(200).body)
-	h.post("/lab/reset", nil).want(204)
-	h.put("/lab/snapshot", snapshot, jsonType...).want(204)
-	if name := h.get("/lab/dialect").want(200).str("name"); name != "directus" {
+	snapshot := string(h.get("/lab/snapshot").Want(200).Body)
+	h.post("/lab/reset", nil).Want(204)
+	h.put("/lab/snapshot", snapshot, jsonType...).Want(204)
+	if name := h.get("/lab/dialect").Want(200).Text("name"); name != "directus" {
 		t.Errorf("the dialect is %q", name)
 	}
-	h.put("/lab/snapshot", strings.Replace(snapshot, `"POST /auth/login"`, `"POST"`, 1), jsonType...).want(422).wantField("dialect.operations[0].on")
+	h.put("/lab/snapshot", strings.Replace(snapshot, `"POST /auth/login"`, `"POST"`, 1), jsonType...).Want(422).WantField("dialect.operations[0].on")
 }
 
 func TestTheProcessSpeaksItsDialectEverywhere(t *testing.T) {
@@ -208,18 +200,18 @@ func TestTheProcessSpeaksItsDialectEverywhere(t *testing.T) {
 	h := start(t, "-ephemeral", "-lab", "-dialect", file)
 	h.faulty = true
 	for _, h := range []*hub{h, h.space("a")} {
-		pair := h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).want(200)
-		again := h.post("/auth/jwt/refresh/", object{"refresh": pair.str("refresh")}).want(200)
-		if again.json()["refresh"] != nil || again.str("access") == "" {
-			t.Errorf("refresh gives %s, want an access token alone", again.body)
+		pair := h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).Want(200)
+		again := h.post("/auth/jwt/refresh/", object{"refresh": pair.Text("refresh")}).Want(200)
+		if again.JSON()["refresh"] != nil || again.Text("access") == "" {
+			t.Errorf("refresh gives %s, want an access token alone", again.Body)
 		}
-		h.post("/auth/jwt/refresh/", object{"refresh": pair.str("refresh")}).want(200) // there is no rotation
-		h.delete("/lab/dialect").want(204)
-		h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).want(404)
-		h.post("/lab/reset", nil).want(204)
-		pair = h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).want(200)
+		h.post("/auth/jwt/refresh/", object{"refresh": pair.Text("refresh")}).Want(200) // there is no rotation
+		h.delete("/lab/dialect").Want(204)
+		h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).Want(404)
+		h.post("/lab/reset", nil).Want(204)
+		pair = h.post("/auth/jwt/", object{"username": "demo", "password": "demo-password"}).Want(200)
 		h.clock(object{"advance": "6m"}) // simplejwt's access tokens live 5 minutes
-		h.get("/api/me", bearer(pair.str("access"))...).wantDialect(401, `{"detail":"Given token not valid`)
+		h.get("/api/me", bearer(pair.Text("access"))...).WantBody(401, `{"detail":"Given token not valid`)
 	}
 	for _, wrong := range []string{"nosuch", testkit.WriteFile(t, "bad.json", `{"name":"x","operations":[{"op":"me"}]}`)} {
 		if status, _, stderr := run(t, "-dialect", wrong); status != 2 || !strings.Contains(stderr, "operations[0].on: is missing") && !strings.Contains(stderr, "built-in dialect (cookie, ") {
@@ -252,17 +244,17 @@ func TestFaultsOnADialect(t *testing.T) {
 	h := newDialectHub(t, "oauth2")
 	form := "grant_type=password&username=demo&password=demo-password"
 	h.fault(object{"operation": "login", "status": 503, "headers": object{"Retry-After": "1"}})
-	h.post("/oauth/token", form, formType...).want(503)
+	h.post("/oauth/token", form, formType...).Want(503)
 	h.fault(object{"operation": "login", "truncate": 20})
 	if _, err := h.try("POST", "/oauth/token", form, formType...); err == nil {
 		t.Error("a cut answer arrived whole")
 	}
-	pair := h.post("/oauth/token", form, formType...).want(200).pair()
+	pair := h.post("/oauth/token", form, formType...).Want(200).Pair()
 	h.fault(object{"operation": "refresh", "drop": "after"})
-	if _, err := h.try("POST", "/oauth/token", "grant_type=refresh_token&refresh_token="+pair.refresh, formType...); err == nil {
+	if _, err := h.try("POST", "/oauth/token", "grant_type=refresh_token&refresh_token="+pair.Refresh, formType...); err == nil {
 		t.Error("a dropped answer arrived")
 	}
-	h.post("/oauth/token", "grant_type=refresh_token&refresh_token="+pair.refresh, formType...).wantDialect(400, `{"error":"invalid_grant"`)
+	h.post("/oauth/token", "grant_type=refresh_token&refresh_token="+pair.Refresh, formType...).WantBody(400, `{"error":"invalid_grant"`)
 	if code := h.requests("?operation=refresh")[1]["code"]; code != "token_reused" {
 		t.Errorf("the record has code %v, want the hub's own", code)
 	}
@@ -272,25 +264,25 @@ func TestFaultsOnADialect(t *testing.T) {
 func TestIntrospectionIsNoFinding(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "oauth2")
-	pair := h.post("/oauth/token", "grant_type=password&username=demo&password=demo-password", formType...).want(200).pair()
+	pair := h.post("/oauth/token", "grant_type=password&username=demo&password=demo-password", formType...).Want(200).Pair()
 	introspect := func(token string, active bool) {
 		t.Helper()
-		if a := h.post("/oauth/introspect", "token="+token, formType...).want(200); a.json()["active"] != active {
-			t.Errorf("%s, want active %t", a.body, active)
+		if a := h.post("/oauth/introspect", "token="+token, formType...).Want(200); a.JSON()["active"] != active {
+			t.Errorf("%s, want active %t", a.Body, active)
 		}
 	}
-	introspect(pair.access, true)
-	introspect(pair.refresh, true)
-	next := h.post("/oauth/token", "grant_type=refresh_token&refresh_token="+pair.refresh, formType...).want(200).pair()
+	introspect(pair.Access, true)
+	introspect(pair.Refresh, true)
+	next := h.post("/oauth/token", "grant_type=refresh_token&refresh_token="+pair.Refresh, formType...).Want(200).Pair()
 	for range 6 {
-		introspect(pair.refresh, false)
+		introspect(pair.Refresh, false)
 	}
-	h.get("/oauth/userinfo", bearer(next.access)...).want(200) // a spent token that was only looked at ends nothing
+	h.get("/oauth/userinfo", bearer(next.Access)...).Want(200) // a spent token that was only looked at ends nothing
 	for range 6 {
-		h.post("/oauth/revoke", "token="+next.refresh, formType...).wantDialect(200, "{}")
-		introspect(next.access, false)
+		h.post("/oauth/revoke", "token="+next.Refresh, formType...).WantBody(200, "{}")
+		introspect(next.Access, false)
 	}
-	if found := h.get("/lab/report").want(200).list("findings"); len(found) > 0 {
+	if found := h.get("/lab/report").Want(200).List("findings"); len(found) > 0 {
 		t.Errorf("findings %v", found)
 	}
 }
@@ -307,15 +299,15 @@ func TestHostileRequestsInADialect(t *testing.T) {
 		{"/securetoken.googleapis.com/v1/token", `{"grant_type":["refresh_token"]}`},
 		{"/securetoken.googleapis.com/v1/token?a=%zz", `{}`},
 	} {
-		if a := h.post(row[0], row[1], jsonType...); a.status < 400 || a.status > 499 || !strings.HasPrefix(string(a.body), `{"error":{"code":`) {
-			t.Errorf("%s: %d %s", row[0], a.status, a.body)
+		if a := h.post(row[0], row[1], jsonType...); a.Status < 400 || a.Status > 499 || !strings.HasPrefix(string(a.Body), `{"error":{"code":`) {
+			t.Errorf("%s: %d %s", row[0], a.Status, a.Body)
 		}
 	}
 	cookies := []string{"a=b; a=c", "=", "; ;", "my-app-auth=\"x\"", strings.Repeat("a=b; ", 500)}
 	other := newDialectHub(t, "dj-rest-auth")
 	for _, cookie := range cookies {
-		if a := other.get("/dj-rest-auth/user/", "Cookie", cookie); a.status != 401 {
-			t.Errorf("cookie %.40s: %d %s", cookie, a.status, a.body)
+		if a := other.get("/dj-rest-auth/user/", "Cookie", cookie); a.Status != 401 {
+			t.Errorf("cookie %.40s: %d %s", cookie, a.Status, a.Body)
 		}
 	}
 }
@@ -324,9 +316,9 @@ func TestLogoutOfOthersInADialect(t *testing.T) {
 	t.Parallel()
 	h := newDialectHub(t, "supabase")
 	own, other := h.login("demo"), h.login("demo")
-	h.post("/auth/v1/logout?scope=others", nil, bearer(own.access)...).want(204)
-	h.me(own.access).want(200)
-	h.me(other.access).want(401, "token_revoked")
+	h.post("/auth/v1/logout?scope=others", nil, bearer(own.Access)...).Want(204)
+	h.me(own.Access).Want(200)
+	h.me(other.Access).Want(401, "token_revoked")
 	if codes := h.requests("?operation=logout"); !slices.ContainsFunc(codes, func(r object) bool { return r["status"] == 204.0 }) {
 		t.Errorf("the record has %v", codes)
 	}
@@ -361,5 +353,5 @@ func TestADialectByHostName(t *testing.T) {
 	if cookie := login.Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Path=/api/authentication; ") {
 		t.Errorf("cookie %s", cookie)
 	}
-	h.space("shop").get("/lab/dialect").want(200)
+	h.space("shop").get("/lab/dialect").Want(200)
 }

@@ -26,11 +26,11 @@ func TestFullDisk(t *testing.T) {
 	h := start(t, "-dir", dir, "-users", users)
 	defer h.process.kill() // before the disk goes
 	h.mayFail = true
-	h.upload(fourReadings).want(200)
-	before := h.get(listingPath + "/impact").want(200)
+	h.upload(fourReadings).Want(200)
+	before := h.get(listingPath + "/impact").Want(200)
 	untouched := func() {
 		t.Helper()
-		if after := h.get(listingPath + "/impact").want(200); string(after.body) != string(before.body) {
+		if after := h.get(listingPath + "/impact").Want(200); string(after.Body) != string(before.Body) {
 			t.Error("another file")
 		}
 		if names := testkit.List(t, filepath.Join(dir, "phase2")); len(names) != len(fileNames) {
@@ -39,18 +39,18 @@ func TestFullDisk(t *testing.T) {
 	}
 	demo := h.login("demo")
 
-	h.upload(fourReadings+strings.Repeat("x\n", 1<<20)).want(507, "disk_full") // no room for the body
+	h.upload(fourReadings+strings.Repeat("x\n", 1<<20)).Want(507, "disk_full") // no room for the body
 	untouched()
-	h.refresh(demo.refresh).want(200) // the room is there again
+	h.refresh(demo.Refresh).Want(200) // the room is there again
 
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
-	h.post(runPath, nil).want(507, "disk_full") // no room for the files
+	h.post(runPath, nil).Want(507, "disk_full") // no room for the files
 	untouched()
 	full := false
 	for range 500 {
-		if a := h.post(loginPath, right("demo")); a.status != 200 {
-			if detail := a.want(507, "disk_full").str("detail"); strings.ContainsAny(detail, "\r\n") {
+		if a := h.post(loginPath, right("demo")); a.Status != 200 {
+			if detail := a.Want(507, "disk_full").Text("detail"); strings.ContainsAny(detail, "\r\n") {
 				t.Errorf("detail %q", detail)
 			}
 			full = true
@@ -60,22 +60,22 @@ func TestFullDisk(t *testing.T) {
 	if !full {
 		t.Fatal("the journal never ran out of room")
 	}
-	h.post(loginPath, right("demo")).want(503, "store_unavailable")
-	h.get("/healthz").want(503)
-	h.me(demo.access).want(200)
+	h.post(loginPath, right("demo")).Want(503, "store_unavailable")
+	h.get("/healthz").Want(503)
+	h.me(demo.Access).Want(200)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	h.post(loginPath, right("demo")).want(503, "store_unavailable")
-	h.post(runPath, nil).want(200) // runs need no restart
+	h.post(loginPath, right("demo")).Want(503, "store_unavailable")
+	h.post(runPath, nil).Want(200) // runs need no restart
 	h.process.stop(t)
 
 	h = start(t, "-dir", dir, "-users", users)
 	defer h.process.kill()
-	h.me(demo.access).want(200)
-	h.refresh(demo.refresh).want(401, "token_reused")
+	h.me(demo.Access).Want(200)
+	h.refresh(demo.Refresh).Want(401, "token_reused")
 	h.login("demo")
-	h.get("/healthz").want(200)
+	h.get("/healthz").Want(200)
 }
 
 // fill writes until nothing more goes in.
@@ -109,15 +109,15 @@ func TestClockSteppedBack(t *testing.T) {
 	h.advance(-24 * time.Hour)
 	var kept []pair
 	for _, p := range pairs {
-		if a := h.refresh(p.refresh); a.status == 200 {
-			kept = append(kept, a.pair())
+		if a := h.refresh(p.Refresh); a.Status == 200 {
+			kept = append(kept, a.Pair())
 		}
 	}
 	h.process.kill()
 
 	h = start(t, flags...)
 	for _, p := range kept {
-		h.me(p.access).want(200)
+		h.me(p.Access).Want(200)
 	}
 }
 
@@ -136,14 +136,14 @@ func TestWhatHasEndedStaysEnded(t *testing.T) {
 		h.login("admin") // each lets a few of the expired ones be forgotten
 	}
 	for _, p := range left {
-		h.logout(p.access).want(204)
+		h.logout(p.Access).Want(204)
 	}
 	h.process.kill()
 
 	h = start(t, flags...) // whose clock is right again
 	for _, p := range left {
-		h.me(p.access).want(401, "token_revoked")
-		h.refresh(p.refresh).want(401, "token_revoked")
+		h.me(p.Access).Want(401, "token_revoked")
+		h.refresh(p.Refresh).Want(401, "token_revoked")
 	}
 }
 
@@ -175,21 +175,21 @@ func TestFolderTakenAway(t *testing.T) {
 			h := start(t, "-dir", dir, "-users", writeUsers(t, 0))
 			h.mayFail = true
 			demo := h.login("demo")
-			h.get("/healthz").want(200)
+			h.get("/healthz").Want(200)
 			if err := harm(dir); err != nil {
 				t.Fatal(err)
 			}
 			if len(name)%2 == 0 { // noticed by asking, or by writing
-				h.get("/healthz").want(503, "store_unavailable")
+				h.get("/healthz").Want(503, "store_unavailable")
 			}
-			h.post(loginPath, right("demo")).want(503, "store_unavailable")
+			h.post(loginPath, right("demo")).Want(503, "store_unavailable")
 			if !strings.HasPrefix(name, "journal") { // runs do not need that file
-				h.post(runPath, nil).want(503, "store_unavailable")
-				h.upload(fourReadings).want(503, "store_unavailable")
+				h.post(runPath, nil).Want(503, "store_unavailable")
+				h.upload(fourReadings).Want(503, "store_unavailable")
 			}
-			h.get("/healthz").want(503, "store_unavailable")
-			h.logout(demo.access).want(503, "store_unavailable")
-			h.me(demo.access).want(200)
+			h.get("/healthz").Want(503, "store_unavailable")
+			h.logout(demo.Access).Want(503, "store_unavailable")
+			h.me(demo.Access).Want(200)
 		})
 	}
 }

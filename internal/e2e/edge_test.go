@@ -16,7 +16,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral")
 	for _, path := range []string{"/api/", "/api/nothing", "/api/files/phase2/", "/api//files/phase2", "/api/files/phase2/../phase2", "/ns/a/api", "/lab", "/healthz/x"} {
-		h.get(path).want(404, "not_found")
+		h.get(path).Want(404, "not_found")
 	}
 	for path, row := range map[string]struct{ refused, allow string }{
 		registerPath:               {"GET", "POST"},
@@ -33,12 +33,12 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		"/healthz":                 {"POST", "GET, HEAD"},
 		"/":                        {"POST", "GET, HEAD"},
 	} {
-		a := h.do(row.refused, path, nil).want(405)
-		if got := a.header.Get("Allow"); got != row.allow {
+		a := h.do(row.refused, path, nil).Want(405)
+		if got := a.Header.Get("Allow"); got != row.allow {
 			t.Errorf("%s: Allow %q, want %q", path, got, row.allow)
 		}
 		if row.refused != "HEAD" {
-			a.want(405, "method_not_allowed")
+			a.Want(405, "method_not_allowed")
 		}
 	}
 }
@@ -47,10 +47,10 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 func TestEveryGetAnswersHead(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral")
-	h.upload(fourReadings).want(200)
-	token := bearer(h.login("demo").access)
+	h.upload(fourReadings).Want(200)
+	token := bearer(h.login("demo").Access)
 	paths := []string{"/", "/web/app.js", "/openapi.json"}
-	for _, o := range h.get("/api").want(200).list("operations") {
+	for _, o := range h.get("/api").Want(200).List("operations") {
 		if path := strings.TrimPrefix(o["href"].(string), h.base); o["method"] == "GET" && !strings.Contains(path, "{") {
 			paths = append(paths, path)
 		}
@@ -59,9 +59,9 @@ func TestEveryGetAnswersHead(t *testing.T) {
 		t.Errorf("only %v", paths)
 	}
 	for _, path := range paths {
-		get, head := h.get(path, token...).want(200), h.do("HEAD", path, nil, token...).want(200)
-		if len(head.body) > 0 || head.header.Get("Content-Length") != strconv.Itoa(len(get.body)) {
-			t.Errorf("%s: HEAD has %d bytes and Content-Length %s, GET has %d bytes", path, len(head.body), head.header.Get("Content-Length"), len(get.body))
+		get, head := h.get(path, token...).Want(200), h.do("HEAD", path, nil, token...).Want(200)
+		if len(head.Body) > 0 || head.Header.Get("Content-Length") != strconv.Itoa(len(get.Body)) {
+			t.Errorf("%s: HEAD has %d bytes and Content-Length %s, GET has %d bytes", path, len(head.Body), head.Header.Get("Content-Length"), len(get.Body))
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestIndexTellsAddressesAndTokens(t *testing.T) {
 	h := start(t, "-ephemeral", "-base-url", "https://hub.example/test/", "-protect", "run")
 	h.base = h.process.listening(t)
 	tokens := map[string]any{}
-	for _, o := range h.get("/api", "Host", "hub.example").want(200).list("operations") {
+	for _, o := range h.get("/api", "Host", "hub.example").Want(200).List("operations") {
 		path, ok := strings.CutPrefix(o["href"].(string), "https://hub.example/test")
 		if !ok {
 			t.Errorf("href %v", o["href"])
@@ -87,7 +87,7 @@ func TestIndexTellsAddressesAndTokens(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	if got := newHub(t).get("/healthz").want(200).str("status"); got != "ok" {
+	if got := newHub(t).get("/healthz").Want(200).Text("status"); got != "ok" {
 		t.Errorf("status %q", got)
 	}
 }
@@ -100,12 +100,12 @@ func TestForeignHosts(t *testing.T) {
 		"hub.test": 200, "localhost": 200, "LOCALHOST:80": 200, "a.localhost:8080": 200, "127.0.0.1": 200, "127.9.9.9:1": 200, "[::1]:8080": 200, "localhost.": 200, "HUB.test:81": 200,
 		"evil.test": 403, "localhost.evil.test": 403, "127.0.0.1.evil.test": 403, "10.0.0.1": 403, "[::2]": 403, "0.0.0.0": 403,
 	} {
-		a := loopback.get("/healthz", "Host", host).want(status)
+		a := loopback.get("/healthz", "Host", host).Want(status)
 		if status == 403 {
-			a.want(403, "forbidden_host")
+			a.Want(403, "forbidden_host")
 		}
 	}
-	wide.get("/healthz", "Host", "10.0.0.1:8080").want(200)
+	wide.get("/healthz", "Host", "10.0.0.1:8080").Want(200)
 }
 
 func TestCORS(t *testing.T) {
@@ -138,27 +138,27 @@ func TestCORS(t *testing.T) {
 			}
 			a := h.get("/healthz", "Origin", row.origin)
 			if row.allowed {
-				a.want(200)
+				a.Want(200)
 			} else {
-				a.want(403, "forbidden_origin")
+				a.Want(403, "forbidden_origin")
 			}
-			if got := a.header.Get("Access-Control-Allow-Origin"); got != want {
+			if got := a.Header.Get("Access-Control-Allow-Origin"); got != want {
 				t.Errorf("allowed origin %q, want %q", got, want)
 			}
 			pre := h.do("OPTIONS", loginPath, nil, "Origin", row.origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,authorization")
-			if got := pre.header.Get("Access-Control-Allow-Origin"); got != want || row.allowed != (pre.status == 204) {
-				t.Errorf("preflight %d with origin %q", pre.status, got)
+			if got := pre.Header.Get("Access-Control-Allow-Origin"); got != want || row.allowed != (pre.Status == 204) {
+				t.Errorf("preflight %d with origin %q", pre.Status, got)
 			}
-			if row.allowed && !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "authorization") {
-				t.Errorf("preflight %v", pre.header)
+			if row.allowed && !strings.Contains(pre.Header.Get("Access-Control-Allow-Headers"), "authorization") {
+				t.Errorf("preflight %v", pre.Header)
 			}
 			login := h.post(loginPath, "username=demo&password=demo-password", append(formType, "Origin", row.origin, "Sec-Fetch-Site", "cross-site")...)
 			if row.allowed {
-				login.want(200)
+				login.Want(200)
 			} else {
-				login.want(403, "forbidden_origin")
+				login.Want(403, "forbidden_origin")
 			}
-			for _, header := range []http.Header{a.header, pre.header} {
+			for _, header := range []http.Header{a.Header, pre.Header} {
 				if header.Get("Access-Control-Allow-Credentials") != "" || !strings.Contains(strings.Join(header["Vary"], ","), "Origin") {
 					t.Errorf("%v", header)
 				}
@@ -171,35 +171,35 @@ func TestTheHubsOwnPageMayUseIt(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	own := strings.TrimPrefix(h.process.base, "http://")
-	h.post(runPath, nil, "Origin", "http://"+own, "Sec-Fetch-Site", "same-origin").want(200)
-	h.post(runPath, nil, "Sec-Fetch-Site", "cross-site").want(403, "forbidden_origin")
+	h.post(runPath, nil, "Origin", "http://"+own, "Sec-Fetch-Site", "same-origin").Want(200)
+	h.post(runPath, nil, "Sec-Fetch-Site", "cross-site").Want(403, "forbidden_origin")
 
 	behind := start(t, "-ephemeral", "-base-url", "https://hub.example/test") // a proxy that does not pass the Host on
 	behind.base = behind.process.listening(t)
-	behind.post(runPath, nil, "Origin", "https://hub.example").want(200)
-	behind.post(runPath, nil, "Origin", "http://hub.example").want(403, "forbidden_origin")
-	behind.post(runPath, nil, "Origin", "https://hub.example:444").want(403, "forbidden_origin")
+	behind.post(runPath, nil, "Origin", "https://hub.example").Want(200)
+	behind.post(runPath, nil, "Origin", "http://hub.example").Want(403, "forbidden_origin")
+	behind.post(runPath, nil, "Origin", "https://hub.example:444").Want(403, "forbidden_origin")
 }
 
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.upload(fourReadings).want(200)
-	etag := h.get(listingPath + "/impact").header.Get("ETag")
+	h.upload(fourReadings).Want(200)
+	etag := h.get(listingPath + "/impact").Header.Get("ETag")
 	for name, a := range map[string]*answer{
-		"200": h.get("/api"), "204": h.logout(h.login("demo").access), "304": h.get(listingPath+"/impact", "If-None-Match", etag),
+		"200": h.get("/api"), "204": h.logout(h.login("demo").Access), "304": h.get(listingPath+"/impact", "If-None-Match", etag),
 		"401": h.get(mePath), "403": h.get("/api", "Host", "evil.test"), "404": h.get("/x"), "405": h.do("PUT", "/api", nil), "page": h.get("/"),
 		"preflight": h.do("OPTIONS", loginPath, nil, "Origin", "http://localhost:1", "Access-Control-Request-Method", "POST"),
 	} {
-		if a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
-			t.Errorf("%s: %v", name, a.header)
+		if a.Header.Get("X-Content-Type-Options") != "nosniff" || a.Header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%s: %v", name, a.Header)
 		}
-		policy := a.header.Get("Content-Security-Policy")
+		policy := a.Header.Get("Content-Security-Policy")
 		if name != "page" && policy != "default-src 'none'; frame-ancestors 'none'" || name == "page" && !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: Content-Security-Policy %q", name, policy)
 		}
-		if name == "page" && (a.header.Get("X-Frame-Options") != "DENY" || a.header.Get("Referrer-Policy") != "no-referrer") {
-			t.Errorf("%s: %v", name, a.header)
+		if name == "page" && (a.Header.Get("X-Frame-Options") != "DENY" || a.Header.Get("Referrer-Policy") != "no-referrer") {
+			t.Errorf("%s: %v", name, a.Header)
 		}
 	}
 }
@@ -208,10 +208,10 @@ func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral")
 	p := h.login("demo")
-	h.me(p.access).want(200)
-	h.get(mePath + "?token=" + p.access).want(401)
-	h.get(mePath + "/" + p.access).want(404)
-	h.get("/a%20b%0Ac").want(404)
+	h.me(p.Access).Want(200)
+	h.get(mePath + "?token=" + p.Access).Want(401)
+	h.get(mePath + "/" + p.Access).Want(404)
+	h.get("/a%20b%0Ac").Want(404)
 	h.process.stop(t)
 
 	var lines []object
@@ -227,7 +227,7 @@ func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
 	if len(lines) != 5 || lines[1]["method"] != "GET" || lines[1]["path"] != mePath || lines[1]["status"] != 200.0 {
 		t.Errorf("%v", lines)
 	}
-	for _, secret := range []string{p.access, p.refresh, "demo-password"} {
+	for _, secret := range []string{p.Access, p.Refresh, "demo-password"} {
 		if strings.Contains(h.process.stderr.String(), secret) {
 			t.Errorf("the log holds %q", secret)
 		}
@@ -239,15 +239,15 @@ func TestTheLogHasALineARequestAndNoSecrets(t *testing.T) {
 func TestTheLogSaysWhyARequestWasRefused(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")
-	h.post(loginPath, wrong("demo")).want(401)
+	h.post(loginPath, wrong("demo")).Want(401)
 	a := h.space("a")
 	demo := a.login("demo")
-	a.me("x").want(401)
+	a.me("x").Want(401)
 	id := a.fault(object{"operation": "me", "status": 503})
-	a.me(demo.access).want(503)
-	a.get("/api", "Origin", "https://evil.test").want(403)
+	a.me(demo.Access).Want(503)
+	a.get("/api", "Origin", "https://evil.test").Want(403)
 	for _, quiet := range []string{"/", "/web/app.js", "/lab", "/ns", "/healthz"} {
-		h.get(quiet).want(200)
+		h.get(quiet).Want(200)
 	}
 	h.process.stop(t)
 

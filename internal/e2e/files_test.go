@@ -25,13 +25,13 @@ func TestListingBeforeAnyRun(t *testing.T) {
 		`{"name":"impact_phi.json","endpoint":"/api/files/phase2/impact","available":false,"size_bytes":0,"last_modified":null},` +
 		`{"name":"alertesph.json","endpoint":"/api/files/phase2/alertesph","available":false,"size_bytes":0,"last_modified":null}],` +
 		`"hint":"POST /api/run-ph-barrier-phase2 produces the three files."}` + "\n"
-	if got := h.get(listingPath).want(200).body; string(got) != want {
+	if got := h.get(listingPath).Want(200).Body; string(got) != want {
 		t.Errorf("listing\n%s", got)
 	}
 	for _, path := range filePaths {
-		problem := h.get(path).want(404, "file_unavailable")
-		if hint := problem.str("hint"); hint != "POST "+runPath+" produces the three files." || !strings.Contains(problem.str("detail"), hint) {
-			t.Errorf("hint %q, detail %q", hint, problem.str("detail"))
+		problem := h.get(path).Want(404, "file_unavailable")
+		if hint := problem.Text("hint"); hint != "POST "+runPath+" produces the three files." || !strings.Contains(problem.Text("detail"), hint) {
+			t.Errorf("hint %q, detail %q", hint, problem.Text("detail"))
 		}
 	}
 }
@@ -40,14 +40,14 @@ func TestListingAfterARun(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.advance(1234 * time.Millisecond)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 
 	for _, e := range h.entries() {
-		file := h.get(e["endpoint"].(string)).want(200)
-		if e["available"] != true || e["size_bytes"] != float64(len(file.body)) || e["last_modified"] != "2026-03-01T12:00:01.234Z" {
-			t.Errorf("%v, %d bytes", e, len(file.body))
+		file := h.get(e["endpoint"].(string)).Want(200)
+		if e["available"] != true || e["size_bytes"] != float64(len(file.Body)) || e["last_modified"] != "2026-03-01T12:00:01.234Z" {
+			t.Errorf("%v, %d bytes", e, len(file.Body))
 		}
-		file.json()
+		file.JSON()
 	}
 }
 
@@ -55,16 +55,16 @@ func TestTheDiskIsTheTruth(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := start(t, "-dir", dir)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	path := filepath.Join(dir, "phase2", "impact_phi.json")
-	old := h.get(listingPath + "/impact").want(200)
+	old := h.get(listingPath + "/impact").Want(200)
 
-	edited := strings.Replace(string(old.body), `"rows":4`, `"rows":44`, 1)
+	edited := strings.Replace(string(old.Body), `"rows":4`, `"rows":44`, 1)
 	if err := os.WriteFile(path, []byte(edited), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.get(listingPath + "/impact").want(200); string(got.body) != edited || got.header.Get("ETag") == old.header.Get("ETag") {
-		t.Errorf("%s with ETag %s", got.body, got.header.Get("ETag"))
+	if got := h.get(listingPath + "/impact").Want(200); string(got.Body) != edited || got.Header.Get("ETag") == old.Header.Get("ETag") {
+		t.Errorf("%s with ETag %s", got.Body, got.Header.Get("ETag"))
 	}
 
 	if err := os.Remove(path); err != nil {
@@ -73,37 +73,37 @@ func TestTheDiskIsTheTruth(t *testing.T) {
 	if e := h.entries()[1]; e["available"] != false || e["size_bytes"] != 0.0 || e["last_modified"] != nil {
 		t.Errorf("%v", e)
 	}
-	h.get(listingPath+"/impact").want(404, "file_unavailable")
-	h.get(listingPath + "/barrier").want(200)
+	h.get(listingPath+"/impact").Want(404, "file_unavailable")
+	h.get(listingPath + "/barrier").Want(200)
 
-	h.upload(fourReadings).want(200)
-	if got := h.get(listingPath + "/impact").want(200); string(got.body) != string(old.body) {
-		t.Errorf("%s", got.body)
+	h.upload(fourReadings).Want(200)
+	if got := h.get(listingPath + "/impact").Want(200); string(got.Body) != string(old.Body) {
+		t.Errorf("%s", got.Body)
 	}
 }
 
 func TestServingAFile(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	const path = listingPath + "/barrier"
 
-	whole := h.get(path).want(200)
-	etag, modified := whole.header.Get("ETag"), whole.header.Get("Last-Modified")
+	whole := h.get(path).Want(200)
+	etag, modified := whole.Header.Get("ETag"), whole.Header.Get("Last-Modified")
 	if !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(etag) {
 		t.Errorf("ETag %s is not a strong one", etag)
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "Cache-Control": "no-cache", "Last-Modified": "Sun, 01 Mar 2026 12:00:00 GMT",
-		"Content-Length": strconv.Itoa(len(whole.body)), "Accept-Ranges": "bytes", "Vary": "Accept-Encoding, Origin",
+		"Content-Length": strconv.Itoa(len(whole.Body)), "Accept-Ranges": "bytes", "Vary": "Accept-Encoding, Origin",
 	} {
-		if got := whole.header.Get(name); got != want {
+		if got := whole.Header.Get(name); got != want {
 			t.Errorf("%s %q, want %q", name, got, want)
 		}
 	}
 
-	if head := h.do("HEAD", path, nil).want(200); len(head.body) > 0 || head.header.Get("ETag") != etag || head.header.Get("Content-Length") != whole.header.Get("Content-Length") {
-		t.Errorf("HEAD: %v", head.header)
+	if head := h.do("HEAD", path, nil).Want(200); len(head.Body) > 0 || head.Header.Get("ETag") != etag || head.Header.Get("Content-Length") != whole.Header.Get("Content-Length") {
+		t.Errorf("HEAD: %v", head.Header)
 	}
 	for name, row := range map[string]struct {
 		option, value string
@@ -113,15 +113,15 @@ func TestServingAFile(t *testing.T) {
 		"same ETag":         {"If-None-Match", etag, 304, ""},
 		"one of the ETags":  {"If-None-Match", `"x", ` + etag, 304, ""},
 		"any ETag":          {"If-None-Match", "*", 304, ""},
-		"other ETag":        {"If-None-Match", `"x"`, 200, string(whole.body)},
+		"other ETag":        {"If-None-Match", `"x"`, 200, string(whole.Body)},
 		"not modified":      {"If-Modified-Since", modified, 304, ""},
-		"modified":          {"If-Modified-Since", "Sun, 01 Mar 2026 11:59:59 GMT", 200, string(whole.body)},
-		"first bytes":       {"Range", "bytes=0-9", 206, string(whole.body[:10])},
-		"last bytes":        {"Range", "bytes=-5", 206, string(whole.body[len(whole.body)-5:])},
-		"gzip not accepted": {"Accept-Encoding", "gzip;q=0, br", 200, string(whole.body)},
+		"modified":          {"If-Modified-Since", "Sun, 01 Mar 2026 11:59:59 GMT", 200, string(whole.Body)},
+		"first bytes":       {"Range", "bytes=0-9", 206, string(whole.Body[:10])},
+		"last bytes":        {"Range", "bytes=-5", 206, string(whole.Body[len(whole.Body)-5:])},
+		"gzip not accepted": {"Accept-Encoding", "gzip;q=0, br", 200, string(whole.Body)},
 	} {
-		if got := h.get(path, row.option, row.value).want(row.status); string(got.body) != row.body {
-			t.Errorf("%s: body %q", name, got.body)
+		if got := h.get(path, row.option, row.value).Want(row.status); string(got.Body) != row.body {
+			t.Errorf("%s: body %q", name, got.Body)
 		}
 	}
 }
@@ -129,12 +129,12 @@ func TestServingAFile(t *testing.T) {
 func TestRefusalsOfAFileHaveTheirShape(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	for _, coding := range []string{"gzip", "identity"} {
-		h.get(listingPath+"/barrier", "Accept-Encoding", coding, "If-Match", `"x"`).want(412, "precondition_failed")
-		a := h.get(listingPath+"/barrier", "Accept-Encoding", coding, "Range", "bytes=9999999-").want(416, "range_not_satisfiable")
-		if got := a.header.Get("Content-Range"); !strings.HasPrefix(got, "bytes */") || a.header.Get("Content-Encoding") != "" {
-			t.Errorf("%v", a.header)
+		h.get(listingPath+"/barrier", "Accept-Encoding", coding, "If-Match", `"x"`).Want(412, "precondition_failed")
+		a := h.get(listingPath+"/barrier", "Accept-Encoding", coding, "Range", "bytes=9999999-").Want(416, "range_not_satisfiable")
+		if got := a.Header.Get("Content-Range"); !strings.HasPrefix(got, "bytes */") || a.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%v", a.Header)
 		}
 	}
 }
@@ -142,36 +142,36 @@ func TestRefusalsOfAFileHaveTheirShape(t *testing.T) {
 func TestServingAFileCompressed(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	const path = listingPath + "/barrier"
-	plain := h.get(path).want(200)
+	plain := h.get(path).Want(200)
 
-	packed := h.get(path, "Accept-Encoding", "br, gzip;q=0.5").want(200)
-	z, err := gzip.NewReader(bytes.NewReader(packed.body))
+	packed := h.get(path, "Accept-Encoding", "br, gzip;q=0.5").Want(200)
+	z, err := gzip.NewReader(bytes.NewReader(packed.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if unpacked, err := io.ReadAll(z); err != nil || !bytes.Equal(unpacked, plain.body) {
+	if unpacked, err := io.ReadAll(z); err != nil || !bytes.Equal(unpacked, plain.Body) {
 		t.Errorf("%v: %q", err, unpacked)
 	}
-	if packed.header.Get("Content-Encoding") != "gzip" || packed.header.Get("Content-Length") != strconv.Itoa(len(packed.body)) {
-		t.Errorf("%v", packed.header)
+	if packed.Header.Get("Content-Encoding") != "gzip" || packed.Header.Get("Content-Length") != strconv.Itoa(len(packed.Body)) {
+		t.Errorf("%v", packed.Header)
 	}
-	if packed.header.Get("ETag") == plain.header.Get("ETag") {
+	if packed.Header.Get("ETag") == plain.Header.Get("ETag") {
 		t.Errorf("two representations with one strong ETag (RFC 9110 section 8.8.3)")
 	}
-	if head := h.do("HEAD", path, nil, "Accept-Encoding", "gzip").want(200); head.header.Get("Content-Length") != packed.header.Get("Content-Length") || head.header.Get("ETag") != packed.header.Get("ETag") {
-		t.Errorf("HEAD %v\nGET %v", head.header, packed.header)
+	if head := h.do("HEAD", path, nil, "Accept-Encoding", "gzip").Want(200); head.Header.Get("Content-Length") != packed.Header.Get("Content-Length") || head.Header.Get("ETag") != packed.Header.Get("ETag") {
+		t.Errorf("HEAD %v\nGET %v", head.Header, packed.Header)
 	}
 	for _, known := range []*answer{packed, plain} {
-		etag := known.header.Get("ETag")
-		if got := h.get(path, "Accept-Encoding", "gzip", "If-None-Match", etag).want(304).header.Get("ETag"); got != etag {
+		etag := known.Header.Get("ETag")
+		if got := h.get(path, "Accept-Encoding", "gzip", "If-None-Match", etag).Want(304).Header.Get("ETag"); got != etag {
 			t.Errorf("not modified is %s, asked for %s", got, etag)
 		}
 	}
-	ranged := h.get(path, "Accept-Encoding", "gzip", "Range", "bytes=0-9").want(206)
-	if ranged.header.Get("Content-Encoding") != "" || !bytes.Equal(ranged.body, plain.body[:10]) {
-		t.Errorf("range of %q: %q", ranged.header.Get("Content-Encoding"), ranged.body)
+	ranged := h.get(path, "Accept-Encoding", "gzip", "Range", "bytes=0-9").Want(206)
+	if ranged.Header.Get("Content-Encoding") != "" || !bytes.Equal(ranged.Body, plain.Body[:10]) {
+		t.Errorf("range of %q: %q", ranged.Header.Get("Content-Encoding"), ranged.Body)
 	}
 }
 
@@ -179,12 +179,12 @@ func TestServingAFileCompressed(t *testing.T) {
 func TestConditionsOfAClientThatTakesGzip(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.upload(fiveHundredReadings).want(200)
+	h.upload(fiveHundredReadings).Want(200)
 	const path = listingPath + "/barrier"
-	plain := h.get(path).want(200)
-	head := h.do("HEAD", path, nil).want(200).header.Get("ETag")
-	packedHead := h.do("HEAD", path, nil, "Accept-Encoding", "gzip").want(200).header.Get("ETag")
-	if head != plain.header.Get("ETag") || packedHead == head {
+	plain := h.get(path).Want(200)
+	head := h.do("HEAD", path, nil).Want(200).Header.Get("ETag")
+	packedHead := h.do("HEAD", path, nil, "Accept-Encoding", "gzip").Want(200).Header.Get("ETag")
+	if head != plain.Header.Get("ETag") || packedHead == head {
 		t.Errorf("HEAD gives %s and %s", head, packedHead)
 	}
 	for _, row := range []struct {
@@ -203,27 +203,27 @@ func TestConditionsOfAClientThatTakesGzip(t *testing.T) {
 		{"identity", packedHead, 412, ""},
 		{"identity", `"x"`, 412, ""},
 	} {
-		a := h.get(path, "Accept-Encoding", row.coding, "If-Match", row.match).want(row.status)
-		if got := a.header.Get("Content-Encoding"); got != row.encoding {
+		a := h.get(path, "Accept-Encoding", row.coding, "If-Match", row.match).Want(row.status)
+		if got := a.Header.Get("Content-Encoding"); got != row.encoding {
 			t.Errorf("%s, If-Match %s: %q", row.coding, row.match, got)
 		}
-		if length := a.header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(a.body)) {
-			t.Errorf("%s, If-Match %s: Content-Length %s over %d bytes", row.coding, row.match, length, len(a.body))
+		if length := a.Header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(a.Body)) {
+			t.Errorf("%s, If-Match %s: Content-Length %s over %d bytes", row.coding, row.match, length, len(a.Body))
 		}
 	}
 	for _, range_ := range []string{"bytes=0-9", "bytes=9999999-"} {
-		a := h.get(path, "Accept-Encoding", "gzip", "If-Match", packedHead, "Range", range_).want(200)
-		if a.header.Get("Content-Encoding") != "gzip" {
-			t.Errorf("%s of the gzip form: %v", range_, a.header)
+		a := h.get(path, "Accept-Encoding", "gzip", "If-Match", packedHead, "Range", range_).Want(200)
+		if a.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s of the gzip form: %v", range_, a.Header)
 		}
 	}
-	if a := h.get(path, "Accept-Encoding", "gzip", "If-Match", head, "Range", "bytes=0-9").want(206); string(a.body) != string(plain.body[:10]) {
-		t.Errorf("%q", a.body)
+	if a := h.get(path, "Accept-Encoding", "gzip", "If-Match", head, "Range", "bytes=0-9").Want(206); string(a.Body) != string(plain.Body[:10]) {
+		t.Errorf("%q", a.Body)
 	}
-	unmodified := plain.header.Get("Last-Modified")
-	h.get(path, "Accept-Encoding", "gzip", "If-Modified-Since", unmodified).want(304)
-	h.get(path, "Accept-Encoding", "gzip", "If-Unmodified-Since", unmodified).want(200)
-	h.get(path, "Accept-Encoding", "gzip", "If-Unmodified-Since", "Sun, 01 Mar 2020 12:00:00 GMT").want(412, "precondition_failed")
+	unmodified := plain.Header.Get("Last-Modified")
+	h.get(path, "Accept-Encoding", "gzip", "If-Modified-Since", unmodified).Want(304)
+	h.get(path, "Accept-Encoding", "gzip", "If-Unmodified-Since", unmodified).Want(200)
+	h.get(path, "Accept-Encoding", "gzip", "If-Unmodified-Since", "Sun, 01 Mar 2020 12:00:00 GMT").Want(412, "precondition_failed")
 }
 
 // TestFilesOfALaterRun are served at once, also while the clock stands still: the files of both runs have one date.
@@ -231,10 +231,10 @@ func TestFilesOfALaterRun(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	for _, ph := range []string{"7.1", "7.2", "7.3"} {
-		h.upload(csvHeader + "\n2025-01-01T00:00:00Z,a," + ph + "\n").want(200)
+		h.upload(csvHeader + "\n2025-01-01T00:00:00Z,a," + ph + "\n").Want(200)
 		for _, coding := range []string{"identity", "gzip"} {
-			a := h.get(listingPath+"/impact", "Accept-Encoding", coding).want(200)
-			body := a.body
+			a := h.get(listingPath+"/impact", "Accept-Encoding", coding).Want(200)
+			body := a.Body
 			if coding == "gzip" {
 				body = unzip(t, body)
 			}
@@ -243,12 +243,12 @@ func TestFilesOfALaterRun(t *testing.T) {
 			}
 		}
 	}
-	snapshot := h.get("/lab/snapshot").want(200)
-	h.upload(csvHeader + "\n2025-01-01T00:00:00Z,a,7.9\n").want(200)
-	h.get(listingPath + "/impact").want(200)
-	h.put("/lab/snapshot", string(snapshot.body), jsonType...)
-	if a := h.get(listingPath + "/impact").want(200); !strings.Contains(string(a.body), `"mean":7.3`) {
-		t.Errorf("after the snapshot was put back: %s", a.body)
+	snapshot := h.get("/lab/snapshot").Want(200)
+	h.upload(csvHeader + "\n2025-01-01T00:00:00Z,a,7.9\n").Want(200)
+	h.get(listingPath + "/impact").Want(200)
+	h.put("/lab/snapshot", string(snapshot.Body), jsonType...)
+	if a := h.get(listingPath + "/impact").Want(200); !strings.Contains(string(a.Body), `"mean":7.3`) {
+		t.Errorf("after the snapshot was put back: %s", a.Body)
 	}
 }
 
@@ -257,15 +257,15 @@ func TestALargeFileCompressed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := start(t, "-dir", dir)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	large := bytes.Repeat([]byte(`{"padding":"0123456789"}`), 1<<20)
 	if err := os.WriteFile(filepath.Join(dir, "phase2", fileNames[0]), large, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first := h.get(filePaths[0], "Accept-Encoding", "gzip").want(200)
-	again := h.get(filePaths[0], "Accept-Encoding", "gzip").want(200)
-	if !bytes.Equal(unzip(t, first.body), large) || !bytes.Equal(first.body, again.body) || again.header.Get("Content-Length") == "" {
-		t.Errorf("%d bytes, then %d with Content-Length %q", len(first.body), len(again.body), again.header.Get("Content-Length"))
+	first := h.get(filePaths[0], "Accept-Encoding", "gzip").Want(200)
+	again := h.get(filePaths[0], "Accept-Encoding", "gzip").Want(200)
+	if !bytes.Equal(unzip(t, first.Body), large) || !bytes.Equal(first.Body, again.Body) || again.Header.Get("Content-Length") == "" {
+		t.Errorf("%d bytes, then %d with Content-Length %q", len(first.Body), len(again.Body), again.Header.Get("Content-Length"))
 	}
 }
 
@@ -304,15 +304,15 @@ func TestProtection(t *testing.T) {
 		t.Run(row.groups, func(t *testing.T) {
 			t.Parallel()
 			h := start(t, "-ephemeral", "-protect", row.groups)
-			token := bearer(h.login("demo").access)
+			token := bearer(h.login("demo").Access)
 
-			h.post(runPath, nil).want(row.run)
-			h.post(runPath, nil, token...).want(200)
-			h.get(runPath).want(row.run)
-			h.get(listingPath).want(row.files)
-			h.get(listingPath+"/impact", token...).want(200)
-			h.get(listingPath + "/impact").want(row.files)
-			h.get(listingPath, "Authorization", "Bearer x").want(row.files)
+			h.post(runPath, nil).Want(row.run)
+			h.post(runPath, nil, token...).Want(200)
+			h.get(runPath).Want(row.run)
+			h.get(listingPath).Want(row.files)
+			h.get(listingPath+"/impact", token...).Want(200)
+			h.get(listingPath + "/impact").Want(row.files)
+			h.get(listingPath, "Authorization", "Bearer x").Want(row.files)
 		})
 	}
 }

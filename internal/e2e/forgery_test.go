@@ -264,7 +264,7 @@ func TestForgeries(t *testing.T) {
 	h := startIn(t, []string{"AUTHHUB_SECRET=" + forgersSecret}, "-ephemeral")
 	demo := h.login("demo")
 	foreign := keysOfSecret(t, strings.Repeat("another secret ", 3), "")
-	for kind, genuine := range []string{demo.access, demo.refresh} {
+	for kind, genuine := range []string{demo.Access, demo.Refresh} {
 		f := newForger(t, kind, genuine)
 		if f.sign(f.claims) != genuine {
 			t.Fatal("the forger's own signature is not the hub's")
@@ -277,18 +277,18 @@ func TestForgeries(t *testing.T) {
 			t.Run([]string{"access", "refresh"}[kind]+"/"+name, func(t *testing.T) {
 				h := h.of(t)
 				if len(token) < 16<<10 && !strings.ContainsAny(token, "\r\n\x00") { // more than net/http takes
-					h.me(token).want(401, "token_malformed")
-					h.logout(token).want(401, "token_malformed")
-					h.post(refreshPath, nil, bearer(token)...).want(401, "token_malformed")
+					h.me(token).Want(401, "token_malformed")
+					h.logout(token).Want(401, "token_malformed")
+					h.post(refreshPath, nil, bearer(token)...).Want(401, "token_malformed")
 				}
 				if body, _ := json.Marshal(token); len(token) < 64<<10-100 && !strings.Contains(string(body), `\ufffd`) {
-					h.refresh(token).want(401, "token_malformed")
+					h.refresh(token).Want(401, "token_malformed")
 				}
 			})
 		}
 	}
-	h.me(demo.access).want(200)
-	h.refresh(demo.refresh).want(200)
+	h.me(demo.Access).Want(200)
+	h.refresh(demo.Refresh).Want(200)
 }
 
 // TestMisuse shows the hub its own tokens where they don't belong.
@@ -297,36 +297,36 @@ func TestMisuse(t *testing.T) {
 	h := startIn(t, []string{"AUTHHUB_SECRET=" + forgersSecret}, "-ephemeral", "-lab")
 	demo := h.login("demo")
 	for _, other := range []*hub{start(t, "-ephemeral"), h.space("a")} {
-		other.me(demo.access).want(401, "token_malformed")
-		other.refresh(demo.refresh).want(401, "token_malformed")
-		other.logout(demo.refresh).want(401, "token_malformed")
+		other.me(demo.Access).Want(401, "token_malformed")
+		other.refresh(demo.Refresh).Want(401, "token_malformed")
+		other.logout(demo.Refresh).Want(401, "token_malformed")
 	}
 
-	h.me(demo.refresh).want(401, "token_wrong_type")
-	h.refresh(demo.access).want(401, "token_wrong_type")
-	for _, place := range []string{mePath + "?access_token=" + demo.access, mePath + "?token=" + demo.access} {
-		h.get(place).want(401, "token_missing")
+	h.me(demo.Refresh).Want(401, "token_wrong_type")
+	h.refresh(demo.Access).Want(401, "token_wrong_type")
+	for _, place := range []string{mePath + "?access_token=" + demo.Access, mePath + "?token=" + demo.Access} {
+		h.get(place).Want(401, "token_missing")
 	}
-	h.get(mePath, "Cookie", "access_token="+demo.access).want(401, "token_missing")
-	h.get(mePath, "Proxy-Authorization", "Bearer "+demo.access).want(401, "token_missing")
-	h.get(mePath, "X-Authorization", "Bearer "+demo.access).want(401, "token_missing")
-	h.get(mePath, "Authorization", "Bearer "+demo.access, "Authorization", "Bearer "+demo.access).want(401, "token_malformed")
+	h.get(mePath, "Cookie", "access_token="+demo.Access).Want(401, "token_missing")
+	h.get(mePath, "Proxy-Authorization", "Bearer "+demo.Access).Want(401, "token_missing")
+	h.get(mePath, "X-Authorization", "Bearer "+demo.Access).Want(401, "token_missing")
+	h.get(mePath, "Authorization", "Bearer "+demo.Access, "Authorization", "Bearer "+demo.Access).Want(401, "token_malformed")
 
 	// Signed with the right key, but over, never begun, or of a session that never was.
-	f := newForger(t, access, demo.access)
+	f := newForger(t, access, demo.Access)
 	exp := f.claims[strings.Index(f.claims, `"exp":`):]
 	exp = exp[:strings.IndexAny(exp, ",}")]
 	for _, changed := range []string{`"exp":0`, `"exp":-1`, `"exp":-1125899906842624`, `"exp":0.001`} {
-		h.me(f.claiming(exp, changed)).want(401, "token_expired")
+		h.me(f.claiming(exp, changed)).Want(401, "token_expired")
 	}
-	h.me(f.claiming(exp, `"exp":1125899906842624`)).want(200) // the largest there is, and this hub's own key
-	h.me(f.sign(strings.ReplaceAll(f.claims, sid(t, demo.access), "never"))).want(401, "token_revoked")
+	h.me(f.claiming(exp, `"exp":1125899906842624`)).Want(200) // the largest there is, and this hub's own key
+	h.me(f.sign(strings.ReplaceAll(f.claims, sid(t, demo.Access), "never"))).Want(401, "token_revoked")
 
 	// A role that was claimed is not the role that is answered.
-	if role := h.me(f.claiming(`"role":"user"`, `"role":"admin"`)).want(200).str("role"); role != "user" {
+	if role := h.me(f.claiming(`"role":"user"`, `"role":"admin"`)).Want(200).Text("role"); role != "user" {
 		t.Errorf("role %s", role)
 	}
-	future := newForger(t, refresh, demo.refresh)
-	h.refresh(future.sign(strings.NewReplacer(`"gen":0`, `"gen":7`, `.0r"`, `.7r"`).Replace(future.claims))).want(401, "token_revoked")
-	h.refresh(demo.refresh).want(200)
+	future := newForger(t, refresh, demo.Refresh)
+	h.refresh(future.sign(strings.NewReplacer(`"gen":0`, `"gen":7`, `.0r"`, `.7r"`).Replace(future.claims))).Want(401, "token_revoked")
+	h.refresh(demo.Refresh).Want(200)
 }

@@ -132,13 +132,11 @@ func (h *hub) space(name string) *hub {
 	return &other
 }
 
-// answer is an answer, its body read.
-type answer struct {
-	t      testing.TB
-	status int
-	header http.Header
-	body   []byte
-}
+// answer and pair are what a hub answers.
+type (
+	answer = testkit.Answer
+	pair   = testkit.Pair
+)
 
 // do sends a request, its target byte for byte as given. body is sent as JSON unless it is a string, which is sent
 // as it is; options are pairs of header name and value. The answer is held against openapi.json.
@@ -167,7 +165,7 @@ func (h *hub) try(method, target string, body any, options ...string) (*answer, 
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{h.t, resp.StatusCode, resp.Header, whole}
+	a := &answer{T: h.t, Status: resp.StatusCode, Header: resp.Header, Body: whole}
 	if !h.faulty || labPath.MatchString(target) {
 		h.mustBeDescribed(r, target, a)
 	}
@@ -239,54 +237,6 @@ func (h *hub) delete(target string, options ...string) *answer {
 	return h.do("DELETE", target, nil, options...)
 }
 
-// want fails the test unless the answer has this status and, where one is given, this problem code.
-func (a *answer) want(status int, code ...string) *answer {
-	a.t.Helper()
-	testkit.Want(a.t, a.status, a.header, a.body, status, code...)
-	return a
-}
-
-// wantField is want for a 422 invalid_field with one fault, in this field.
-func (a *answer) wantField(field string) *answer {
-	a.t.Helper()
-	faults, _ := a.want(422, "invalid_field").json()["errors"].([]any)
-	if len(faults) != 1 || faults[0].(object)["field"] != field {
-		a.t.Errorf("faults %v, want one in %s", faults, field)
-	}
-	return a
-}
-
-// json returns the body decoded.
-func (a *answer) json() object {
-	a.t.Helper()
-	return testkit.JSON(a.t, a.body)
-}
-
-// str returns a member of the body that is text, or "".
-func (a *answer) str(member string) string {
-	a.t.Helper()
-	s, _ := a.json()[member].(string)
-	return s
-}
-
-// list returns a member of the body that is a list of objects.
-func (a *answer) list(member string) (list []object) {
-	a.t.Helper()
-	items, ok := a.json()[member].([]any)
-	if !ok {
-		a.t.Fatalf("no list %s: %s", member, a.body)
-	}
-	for _, item := range items {
-		list = append(list, item.(object))
-	}
-	return list
-}
-
-// pair is what login and refresh give.
-type pair struct{ access, refresh string }
-
-func (a *answer) pair() pair { return pair{a.str("access_token"), a.str("refresh_token")} }
-
 // right is the login of a demo account, and of every account whose password is its name and "-password".
 func right(username string) object {
 	return object{"username": username, "password": username + "-password"}
@@ -298,7 +248,7 @@ func wrong(username string) object {
 
 func (h *hub) login(name string) pair {
 	h.t.Helper()
-	return h.post(loginPath, right(name)).want(200).pair()
+	return h.post(loginPath, right(name)).Want(200).Pair()
 }
 
 func (h *hub) me(token string) *answer {
@@ -352,5 +302,5 @@ func (h *hub) upload(readings string) *answer {
 // entries returns the listing's three entries.
 func (h *hub) entries() []object {
 	h.t.Helper()
-	return h.get(listingPath).want(200).list("phase2_files")
+	return h.get(listingPath).Want(200).List("phase2_files")
 }

@@ -43,8 +43,8 @@ func TestFaultsAreChecked(t *testing.T) {
 		`{"operation":"me","status":503,"headers":{"content-length":"1"}}`:    "headers",
 		`{"operation":"me","status":503,"headers":"none"}`:                    "headers",
 	} {
-		got := h.post("/lab/faults", body, "Content-Type", "application/json").want(422, "invalid_field")
-		if f := got.json()["errors"].([]any)[0].(object)["field"]; f != field {
+		got := h.post("/lab/faults", body, "Content-Type", "application/json").Want(422, "invalid_field")
+		if f := got.JSON()["errors"].([]any)[0].(object)["field"]; f != field {
 			t.Errorf("%s: field %v, want %s", body, f, field)
 		}
 	}
@@ -67,73 +67,73 @@ func TestFaultAnswers(t *testing.T) {
 		tt.order["operation"] = "me"
 		h.fault(tt.order)
 		got := h.me("")
-		if got.header.Get("Content-Type") != tt.contentType || string(got.body) != tt.body || tt.order["status"] != nil && got.status != tt.order["status"] {
-			t.Errorf("%v: %d %q %q", tt.order, got.status, got.header.Get("Content-Type"), got.body)
+		if got.Header.Get("Content-Type") != tt.contentType || string(got.Body) != tt.body || tt.order["status"] != nil && got.Status != tt.order["status"] {
+			t.Errorf("%v: %d %q %q", tt.order, got.Status, got.Header.Get("Content-Type"), got.Body)
 		}
 	}
 	h.fault(object{"operation": "me", "status": 401})
-	h.me("").want(401, "injected")
+	h.me("").Want(401, "injected")
 	h.fault(object{"operation": "me", "status": 401, "body": object{"error": "invalid_token"}})
-	if got := h.me("").want(401).header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
+	if got := h.me("").Want(401).Header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
 		t.Errorf("WWW-Authenticate %q", got)
 	}
 	h.fault(object{"operation": "me", "status": 401, "headers": object{"WWW-Authenticate": "Basic"}})
-	if got := h.me("").header.Get("WWW-Authenticate"); got != "Basic" {
+	if got := h.me("").Header.Get("WWW-Authenticate"); got != "Basic" {
 		t.Errorf("WWW-Authenticate %q", got)
 	}
 	h.fault(object{"operation": "me", "status": 429})
-	h.me("").want(429, "injected")
-	h.me("").want(401, "token_missing")
+	h.me("").Want(429, "injected")
+	h.me("").Want(401, "token_missing")
 }
 
 func TestFaultsMeetTheirRequests(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	one, other := h.login("demo"), h.login("demo")
-	sid := sid(t, one.access)
+	sid := sid(t, one.Access)
 
 	id := h.fault(object{"operation": "me", "session": sid, "status": 500})
-	h.me(other.access).want(200)
-	h.get(listingPath, bearer(one.access)...).want(200)
-	h.me(one.access).want(500)
-	h.me(one.access).want(200)
+	h.me(other.Access).Want(200)
+	h.get(listingPath, bearer(one.Access)...).Want(200)
+	h.me(one.Access).Want(500)
+	h.me(one.Access).Want(200)
 	if left := h.left(id); left != 0.0 {
 		t.Errorf("left %v", left)
 	}
 
 	h.fault(object{"operation": "refresh", "session": sid, "status": 500}) // known by the token in the body
-	h.refresh(other.refresh).want(200)
-	h.refresh(one.refresh).want(500)
-	h.refresh(one.refresh).want(200)
+	h.refresh(other.Refresh).Want(200)
+	h.refresh(one.Refresh).Want(500)
+	h.refresh(one.Refresh).Want(200)
 
 	h.fault(object{"operation": "listing", "skip": 2, "times": 2, "status": 503})
 	for i, want := range []int{200, 200, 503, 503, 200} {
-		if got := h.get(listingPath); got.status != want {
-			t.Errorf("listing %d: %d, want %d", i+1, got.status, want)
+		if got := h.get(listingPath); got.Status != want {
+			t.Errorf("listing %d: %d, want %d", i+1, got.Status, want)
 		}
 	}
 
 	h.fault(object{"operation": "file", "status": 500})
 	h.fault(object{"operation": "*", "status": 502})
-	h.get(listingPath + "/impact").want(500)
-	h.get(listingPath + "/impact").want(502)
-	h.get(listingPath+"/impact").want(404, "file_unavailable")
+	h.get(listingPath + "/impact").Want(500)
+	h.get(listingPath + "/impact").Want(502)
+	h.get(listingPath+"/impact").Want(404, "file_unavailable")
 
 	id = h.fault(object{"operation": "*", "status": 503, "times": 0})
 	for _, path := range []string{mePath, listingPath, runPath, "/api", "/api/nothing"} {
-		h.get(path).want(503, "injected")
+		h.get(path).Want(503, "injected")
 	}
-	h.get("/healthz").want(200)
-	h.get("/").want(200)
-	h.get("/authentication/me").want(404, "not_found")
+	h.get("/healthz").Want(200)
+	h.get("/").Want(200)
+	h.get("/authentication/me").Want(404, "not_found")
 	if left := h.left(id); left != nil {
 		t.Errorf("left %v", left)
 	}
-	h.delete("/lab/faults/" + id).want(204)
-	h.delete("/lab/faults/"+id).want(404, "not_found")
-	h.get("/api/nothing").want(404, "not_found")
-	h.delete("/lab/faults").want(204)
-	if got := h.get("/lab/faults").json()["faults"].([]any); len(got) != 0 {
+	h.delete("/lab/faults/" + id).Want(204)
+	h.delete("/lab/faults/"+id).Want(404, "not_found")
+	h.get("/api/nothing").Want(404, "not_found")
+	h.delete("/lab/faults").Want(204)
+	if got := h.get("/lab/faults").JSON()["faults"].([]any); len(got) != 0 {
 		t.Error(got)
 	}
 }
@@ -145,8 +145,8 @@ func TestFaultLimit(t *testing.T) {
 	for range 1_000 - 1 {
 		h.fault(object{"operation": "run", "status": 500})
 	}
-	h.post("/lab/faults", object{"operation": "run", "status": 500}).want(507, "fault_limit")
-	h.me("").want(500)
+	h.post("/lab/faults", object{"operation": "run", "status": 500}).Want(507, "fault_limit")
+	h.me("").Want(500)
 	h.fault(object{"operation": "run", "status": 500}) // takes the place of the one that is spent
 }
 
@@ -157,7 +157,7 @@ func TestTimesAreCountedAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	hit := make(chan bool, 100)
 	for range 100 {
-		all.Go(func() { hit <- h.get(listingPath).status == 503 })
+		all.Go(func() { hit <- h.get(listingPath).Status == 503 })
 	}
 	all.Wait()
 	close(hit)
@@ -179,7 +179,7 @@ func TestDrop(t *testing.T) {
 	base := h.base
 	pair := h.login("demo")
 	refresh := func() error {
-		answer, err := http.Post(base+refreshPath, "application/json", strings.NewReader(`{"refresh_token":"`+pair.refresh+`"}`))
+		answer, err := http.Post(base+refreshPath, "application/json", strings.NewReader(`{"refresh_token":"`+pair.Refresh+`"}`))
 		if err == nil {
 			answer.Body.Close()
 		}
@@ -201,7 +201,7 @@ func TestDrop(t *testing.T) {
 	if got := h.sessions()[0]["generation"]; got != 1.0 {
 		t.Errorf("the operation was not done: generation %v", got)
 	}
-	h.refresh(pair.refresh).want(401, "token_reused")
+	h.refresh(pair.Refresh).Want(401, "token_reused")
 
 	got := h.requests("?operation=refresh")
 	if got[0]["status"] != nil || got[0]["fault"] != "f1" || got[0]["duration_ms"] == nil || got[1]["status"] != nil || got[1]["fault"] != "f2" {
@@ -213,8 +213,8 @@ func TestTruncate(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	base := h.base
-	h.post(runPath, nil).want(200)
-	whole := h.get(listingPath + "/impact").want(200).body
+	h.post(runPath, nil).Want(200)
+	whole := h.get(listingPath + "/impact").Want(200).Body
 	for _, n := range []int{0, 1, 100, len(whole), len(whole) + 1} {
 		h.fault(object{"operation": "file", "truncate": n})
 		r, _ := http.NewRequest("GET", base+listingPath+"/impact", nil)
@@ -243,7 +243,7 @@ func TestHoldMakesTheRace(t *testing.T) {
 		id := h.fault(object{"operation": "refresh", "hold": 2})
 		codes := make(chan int, 2)
 		for range 2 {
-			go func() { codes <- h.refresh(pair.refresh).status }()
+			go func() { codes <- h.refresh(pair.Refresh).Status }()
 		}
 		if got := <-codes + <-codes; got != 200+401 {
 			t.Fatalf("race %d: the statuses add up to %d", i, got)
@@ -257,13 +257,13 @@ func TestHoldMakesTheRace(t *testing.T) {
 func TestFaultsShowWhatWasOrdered(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	got := h.post("/lab/faults", object{"operation": "refresh", "hold": 2, "delay": "1500ms", "status": 503, "headers": object{"retry-after": "1"}, "body": object{"n": 1.50}}).want(201)
+	got := h.post("/lab/faults", object{"operation": "refresh", "hold": 2, "delay": "1500ms", "status": 503, "headers": object{"retry-after": "1"}, "body": object{"n": 1.50}}).Want(201)
 	want := `{"id":"f1","operation":"refresh","skip":0,"times":1,"delay":"1.5s","hold":2,"within":"5s","status":503,` +
 		`"headers":{"retry-after":"1"},"body":{"n":1.5},"hits":0,"left":2,"waiting":0}` + "\n"
-	if string(got.body) != want {
-		t.Errorf("%s", got.body)
+	if string(got.Body) != want {
+		t.Errorf("%s", got.Body)
 	}
-	if list := h.get("/lab/faults").want(200).body; string(list) != fmt.Sprintf("{\"faults\":[%s]}\n", strings.TrimSpace(want)) {
+	if list := h.get("/lab/faults").Want(200).Body; string(list) != fmt.Sprintf("{\"faults\":[%s]}\n", strings.TrimSpace(want)) {
 		t.Errorf("%s", list)
 	}
 }
@@ -285,7 +285,7 @@ func TestTruncatedAnswersKeepTheirLength(t *testing.T) {
 		tt.order["operation"] = "listing"
 		whole := tt.body
 		if whole == "" {
-			whole = string(h.get(listingPath).want(200).body)
+			whole = string(h.get(listingPath).Want(200).Body)
 		}
 		h.fault(tt.order)
 		answer, err := http.Get(base + listingPath)

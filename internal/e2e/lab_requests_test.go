@@ -29,8 +29,8 @@ func TestRequestRecord(t *testing.T) {
 			t.Errorf("%s: %d requests, want %d", filter, got, n)
 		}
 	}
-	h.delete("/lab/requests").want(204)
-	h.get("/api").want(200)
+	h.delete("/lab/requests").Want(204)
+	h.get("/api").Want(200)
 	if got := h.requests(); len(got) != 1 || got[0]["seq"] != 16.0 {
 		t.Error(got)
 	}
@@ -40,26 +40,26 @@ func TestRequestRecord(t *testing.T) {
 func (h *hub) visit() (session string) {
 	h.t.Helper()
 	pair := h.login("demo")
-	h.me(pair.access).want(200)
-	h.me("undefined").want(401)
-	h.get(mePath).want(401, "token_missing")
-	h.me(pair.refresh).want(401, "token_wrong_type")
-	next := h.refresh(pair.refresh).want(200).pair()
-	h.refresh(pair.refresh).want(401, "token_reused")
-	h.me(next.access).want(401, "token_revoked")
-	h.post(registerPath, object{"username": "newcomer", "password": "a password"}).want(201)
-	h.get(loginPath).want(405)
-	h.get(listingPath + "/impact").want(404)
-	h.post(runPath, nil).want(200)
-	h.get("/api/nothing").want(404)
-	h.get("/healthz").want(200)
-	h.get("/lab").want(200)
-	h.get("/").want(200)
+	h.me(pair.Access).Want(200)
+	h.me("undefined").Want(401)
+	h.get(mePath).Want(401, "token_missing")
+	h.me(pair.Refresh).Want(401, "token_wrong_type")
+	next := h.refresh(pair.Refresh).Want(200).Pair()
+	h.refresh(pair.Refresh).Want(401, "token_reused")
+	h.me(next.Access).Want(401, "token_revoked")
+	h.post(registerPath, object{"username": "newcomer", "password": "a password"}).Want(201)
+	h.get(loginPath).Want(405)
+	h.get(listingPath + "/impact").Want(404)
+	h.post(runPath, nil).Want(200)
+	h.get("/api/nothing").Want(404)
+	h.get("/healthz").Want(200)
+	h.get("/lab").Want(200)
+	h.get("/").Want(200)
 	h.get("/web/style.css")
-	h.get("/openapi.json").want(200)
-	h.post("/authentication/login", object{"username": "demo"}).want(404) // a wrong base address
-	h.get("/?access_token=" + next.access)
-	return sid(h.t, pair.access)
+	h.get("/openapi.json").Want(200)
+	h.post("/authentication/login", object{"username": "demo"}).Want(404) // a wrong base address
+	h.get("/?access_token=" + next.Access)
+	return sid(h.t, pair.Access)
 }
 
 // wantRecorded holds the record against what visit has sent.
@@ -103,7 +103,7 @@ func TestTokenStates(t *testing.T) {
 	h := newStillHub(t)
 	for _, defect := range []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"} {
 		got := h.order(object{"user": "demo", "defect": defect})
-		h.me(got.str("token"))
+		h.me(got.Text("token"))
 	}
 	var states []string
 	for _, r := range h.requests() {
@@ -118,12 +118,12 @@ func TestRecordKeepsNoSecrets(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	pair := h.login("demo")
-	h.get("/api/" + pair.access).want(404)
-	h.get("/api/authentication/me?access_token=" + pair.access)
-	h.refresh(pair.refresh)
-	h.post(loginPath, object{"username": "demo", "password": "a wrong password"}).want(401)
-	everything := string(h.get("/lab/requests").body) + string(h.get("/lab/report").body) + string(h.get("/lab").body) + string(h.get("/lab/sessions").body)
-	for _, secret := range []string{pair.access, pair.refresh, pair.access[len(pair.access)-20:], pair.access[60:100], "demo-password", "a wrong password"} {
+	h.get("/api/" + pair.Access).Want(404)
+	h.get("/api/authentication/me?access_token=" + pair.Access)
+	h.refresh(pair.Refresh)
+	h.post(loginPath, object{"username": "demo", "password": "a wrong password"}).Want(401)
+	everything := string(h.get("/lab/requests").Body) + string(h.get("/lab/report").Body) + string(h.get("/lab").Body) + string(h.get("/lab/sessions").Body)
+	for _, secret := range []string{pair.Access, pair.Refresh, pair.Access[len(pair.Access)-20:], pair.Access[60:100], "demo-password", "a wrong password"} {
 		if strings.Contains(everything, secret) {
 			t.Errorf("%q is in what the lab tells", secret)
 		}
@@ -134,16 +134,16 @@ func TestBodiesReachTheHubAsTheyWere(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	large := `{"username":"demo","password":"demo-password","filler":"` + strings.Repeat("x", 64<<10-100) + `"}`
-	h.post(loginPath, large, "Content-Type", "application/json").want(200)
-	h.post(loginPath, large+strings.Repeat(" ", 200), "Content-Type", "application/json").want(413)
+	h.post(loginPath, large, "Content-Type", "application/json").Want(200)
+	h.post(loginPath, large+strings.Repeat(" ", 200), "Content-Type", "application/json").Want(413)
 	c := testkit.Dial(t, h.addr())
 	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"username\":", strings.TrimPrefix(h.base, h.process.base)+loginPath)
 	c.CloseWrite()
 	if got := testkit.Statuses(c, 1); !slices.Equal(got, []int{400}) {
 		t.Errorf("a body that breaks off: %v", got)
 	}
-	h.post(refreshPath, "refreshToken="+h.login("demo").refresh, "Content-Type", "application/x-www-form-urlencoded").want(200)
-	h.post(refreshPath, nil, bearer(h.login("demo").refresh)...).want(200)
+	h.post(refreshPath, "refreshToken="+h.login("demo").Refresh, "Content-Type", "application/x-www-form-urlencoded").Want(200)
+	h.post(refreshPath, nil, bearer(h.login("demo").Refresh)...).Want(200)
 	got := h.requests("?operation=refresh")
 	if len(got) != 2 || got[0]["user"] != "demo" || got[1]["token"].(object)["kind"] != "refresh" {
 		t.Error(got)
@@ -154,12 +154,12 @@ func TestExpectHolds(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.login("demo")
-	got := h.post("/lab/expect", object{"operation": "login", "user": "demo"}).want(200)
-	if got.json()["found"] != 1.0 || got.list("requests")[0]["status"] != 200.0 {
-		t.Errorf("%s", got.body)
+	got := h.post("/lab/expect", object{"operation": "login", "user": "demo"}).Want(200)
+	if got.JSON()["found"] != 1.0 || got.List("requests")[0]["status"] != 200.0 {
+		t.Errorf("%s", got.Body)
 	}
-	h.post("/lab/expect", object{"operation": "me", "count": object{"exactly": 0}, "within": "10ms"}).want(200)
-	h.post("/lab/expect", object{"operation": "login", "count": object{"at_most": 1}, "within": "10ms"}).want(200)
+	h.post("/lab/expect", object{"operation": "me", "count": object{"exactly": 0}, "within": "10ms"}).Want(200)
+	h.post("/lab/expect", object{"operation": "login", "count": object{"at_most": 1}, "within": "10ms"}).Want(200)
 }
 
 // TestExpectWaits: the answer comes with the request that was waited for.
@@ -174,8 +174,8 @@ func TestExpectWaits(t *testing.T) {
 	for h.get(listingPath); ; h.me("x") { // until it has been seen, whenever the other began
 		select {
 		case a := <-met:
-			if a.want(200).list("requests")[0]["operation"] != "me" {
-				t.Errorf("%s", a.body)
+			if a.Want(200).List("requests")[0]["operation"] != "me" {
+				t.Errorf("%s", a.Body)
 			}
 			return
 		default:
@@ -188,10 +188,10 @@ func TestExpectUnmet(t *testing.T) {
 	h := newHub(t)
 	pair := h.login("demo")
 	h.get(listingPath)
-	h.me(pair.access)
-	h.refresh(pair.refresh)
-	h.refresh(pair.refresh).want(401)
-	got := h.post("/lab/expect", object{"operation": "me", "status": 401, "user": "demo", "count": object{"exactly": 1}, "within": "20ms"}).want(409, "expectation_failed").json()
+	h.me(pair.Access)
+	h.refresh(pair.Refresh)
+	h.refresh(pair.Refresh).Want(401)
+	got := h.post("/lab/expect", object{"operation": "me", "status": 401, "user": "demo", "count": object{"exactly": 1}, "within": "20ms"}).Want(409, "expectation_failed").JSON()
 	expected, _ := json.Marshal(got["expected"])
 	if string(expected) != `{"count":{"exactly":1},"operation":"me","status":401,"user":"demo","within":"20ms"}` {
 		t.Errorf("%s", expected)
@@ -209,13 +209,13 @@ func TestExpectSeesWhoIsHeld(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	id := h.fault(object{"operation": "listing", "hold": 3})
-	all := inParallel(2, func() { h.get(listingPath).want(200) })
-	h.post("/lab/expect", object{"operation": "listing", "count": object{"at_least": 2}, "within": "20s"}).want(200)
-	f := h.get("/lab/faults").want(200).list("faults")[0]
+	all := inParallel(2, func() { h.get(listingPath).Want(200) })
+	h.post("/lab/expect", object{"operation": "listing", "count": object{"at_least": 2}, "within": "20s"}).Want(200)
+	f := h.get("/lab/faults").Want(200).List("faults")[0]
 	if f["waiting"] != 2.0 || f["left"] != 1.0 || f["hits"] != 2.0 {
 		t.Error(f)
 	}
-	h.delete("/lab/faults/" + id).want(204)
+	h.delete("/lab/faults/" + id).Want(204)
 	all.Wait()
 }
 
@@ -236,37 +236,37 @@ func TestOrderedTokens(t *testing.T) {
 			if kind == "refresh" {
 				present = h.refresh
 			}
-			answer := present(got.str("token"))
-			if answer.status != want.status || want.code != "" && answer.str("code") != want.code {
-				t.Errorf("%s %s: %d %s", kind, defect, answer.status, answer.body)
+			answer := present(got.Text("token"))
+			if answer.Status != want.status || want.code != "" && answer.Text("code") != want.code {
+				t.Errorf("%s %s: %d %s", kind, defect, answer.Status, answer.Body)
 			}
-			if got.str("kind") != kind || got.str("defect") != defect || got.str("user") != "demo" || got.str("session") == "" {
-				t.Errorf("%s", got.body)
+			if got.Text("kind") != kind || got.Text("defect") != defect || got.Text("user") != "demo" || got.Text("session") == "" {
+				t.Errorf("%s", got.Body)
 			}
-			if parts := strings.Split(got.str("token"), "."); len(parts) != 3 {
-				t.Errorf("%s %s: not three parts: %s", kind, defect, got.str("token"))
+			if parts := strings.Split(got.Text("token"), "."); len(parts) != 3 {
+				t.Errorf("%s %s: not three parts: %s", kind, defect, got.Text("token"))
 			}
 		}
 	}
-	early := h.order(object{"user": "user-demo", "defect": "not_yet_valid"}).str("token")
+	early := h.order(object{"user": "user-demo", "defect": "not_yet_valid"}).Text("token")
 	h.clock(object{"advance": "1h"})
-	h.me(early).want(200)
+	h.me(early).Want(200)
 }
 
 func TestOrderedClaims(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	got := h.order(object{"user": "demo", "claims": object{"role": "admin", "tenant": object{"id": 7}, "aud": []string{"a", "b"}}})
-	h.me(got.str("token")).want(200)
-	c := payload(t, got.str("token"))
+	h.me(got.Text("token")).Want(200)
+	c := payload(t, got.Text("token"))
 	if c["role"] != "admin" || fmt.Sprint(c["tenant"]) != "map[id:7]" || fmt.Sprint(c["aud"]) != "[a b]" || c["username"] != "demo" {
 		t.Error(c)
 	}
 	tampered := h.order(object{"user": "demo", "defect": "tampered"})
-	if sub := payload(t, tampered.str("token"))["sub"]; sub == "user-demo" || tampered.json()["claims"].(object)["sub"] != sub {
-		t.Errorf("tampered: %s", tampered.body)
+	if sub := payload(t, tampered.Text("token"))["sub"]; sub == "user-demo" || tampered.JSON()["claims"].(object)["sub"] != sub {
+		t.Errorf("tampered: %s", tampered.Body)
 	}
-	claims, _ := json.Marshal(got.json()["claims"])
+	claims, _ := json.Marshal(got.JSON()["claims"])
 	if shown, _ := json.Marshal(c); string(claims) != string(shown) {
 		t.Errorf("claims %s of %s", claims, shown)
 	}
@@ -275,19 +275,19 @@ func TestOrderedClaims(t *testing.T) {
 		"token_malformed": {"iss": "somebody else"},
 		"token_revoked":   {"sid": "another", "jti": "another.0a"},
 	} {
-		token := h.order(object{"user": "demo", "claims": claims}).str("token")
-		h.me(token).want(401, name)
+		token := h.order(object{"user": "demo", "claims": claims}).Text("token")
+		h.me(token).Want(401, name)
 	}
 	for claim, status := range map[string]int{"exp": 200, "iat": 200, "nbf": 401} { // a language's own clock is finer than a token's
 		fine := float64(noon.Unix()) + 60.123456789
-		token := h.order(object{"user": "demo", "claims": object{claim: fine}}).str("token")
+		token := h.order(object{"user": "demo", "claims": object{claim: fine}}).Text("token")
 		if got := payload(t, token)[claim]; got != math.Round(fine*1000)/1000 {
 			t.Errorf("%s %v, ordered %v", claim, got, fine)
 		}
-		h.me(token).want(status)
+		h.me(token).Want(status)
 	}
-	h.me(h.order(object{"user": "demo", "claims": object{"exp": 1e300}}).str("token")).want(401, "token_malformed")
-	without := h.order(object{"user": "demo", "claims": object{"exp": nil}}).str("token")
+	h.me(h.order(object{"user": "demo", "claims": object{"exp": 1e300}}).Text("token")).Want(401, "token_malformed")
+	without := h.order(object{"user": "demo", "claims": object{"exp": nil}}).Text("token")
 	if _, ok := payload(t, without)["exp"]; ok {
 		t.Error("exp is there")
 	}

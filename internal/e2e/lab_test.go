@@ -17,9 +17,9 @@ func TestLabIsNotThereUnasked(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral")
 	for _, path := range []string{"/lab", "/lab/clock", "/ns/a/api/authentication/me", "/ns/a/lab"} {
-		h.get(path).want(404, "not_found")
+		h.get(path).Want(404, "not_found")
 	}
-	if strings.Contains(string(h.get("/api").body), "/lab") {
+	if strings.Contains(string(h.get("/api").Body), "/lab") {
 		t.Error("the index lists the lab")
 	}
 }
@@ -29,40 +29,40 @@ func TestNamespacesNeverMeet(t *testing.T) {
 	h := start(t, "-ephemeral", "-lab")
 	a, b := h.space("a"), h.space("b")
 	pair := a.login("demo")
-	a.me(pair.access).want(200)
-	b.me(pair.access).want(401, "token_malformed")
-	h.me(pair.access).want(401, "token_malformed")
+	a.me(pair.Access).Want(200)
+	b.me(pair.Access).Want(401, "token_malformed")
+	h.me(pair.Access).Want(401, "token_malformed")
 
-	a.post(registerPath, object{"username": "only-in-a", "password": "a password"}).want(201)
-	b.post(loginPath, object{"username": "only-in-a", "password": "a password"}).want(401, "invalid_credentials")
+	a.post(registerPath, object{"username": "only-in-a", "password": "a password"}).Want(201)
+	b.post(loginPath, object{"username": "only-in-a", "password": "a password"}).Want(401, "invalid_credentials")
 
 	a.advance(time.Hour)
-	a.me(pair.access).want(401, "token_expired")
-	if got := b.get("/lab").json()["time"].(object)["offset_ms"]; got != 0.0 {
+	a.me(pair.Access).Want(401, "token_expired")
+	if got := b.get("/lab").JSON()["time"].(object)["offset_ms"]; got != 0.0 {
 		t.Errorf("the clock of b is %v ms off", got)
 	}
 
 	a.fault(object{"operation": "*", "status": 503})
-	b.get(listingPath).want(200)
-	a.get(listingPath).want(503, "injected")
-	if got := b.get("/lab/requests").json()["requests"].([]any); len(got) != 3 {
+	b.get(listingPath).Want(200)
+	a.get(listingPath).Want(503, "injected")
+	if got := b.get("/lab/requests").JSON()["requests"].([]any); len(got) != 3 {
 		t.Errorf("b has seen %d requests, of 3", len(got))
 	}
 
-	a.post(runPath, nil).want(200)
-	a.get(listingPath + "/impact").want(200)
-	b.get(listingPath+"/impact").want(404, "file_unavailable")
-	h.get(listingPath+"/impact").want(404, "file_unavailable")
+	a.post(runPath, nil).Want(200)
+	a.get(listingPath + "/impact").Want(200)
+	b.get(listingPath+"/impact").Want(404, "file_unavailable")
+	h.get(listingPath+"/impact").Want(404, "file_unavailable")
 }
 
 func TestNamespaceBases(t *testing.T) {
 	t.Parallel()
 	a := start(t, "-ephemeral", "-lab").space("a-1_B")
-	if got := a.get("/lab").str("base_url"); got != a.base {
+	if got := a.get("/lab").Text("base_url"); got != a.base {
 		t.Error("base_url is", got)
 	}
 	var hrefs []string
-	for _, o := range a.get("/api").json()["operations"].([]any) {
+	for _, o := range a.get("/api").JSON()["operations"].([]any) {
 		hrefs = append(hrefs, o.(object)["method"].(string)+" "+o.(object)["href"].(string))
 	}
 	for _, want := range []string{"GET " + a.base + "/api", "PUT " + a.base + "/lab/clock", "DELETE " + a.base} {
@@ -70,8 +70,8 @@ func TestNamespaceBases(t *testing.T) {
 			t.Errorf("the index has no %s", want)
 		}
 	}
-	answer := a.post(runPath, nil, "Prefer", "respond-async").want(202)
-	if got := answer.header.Get("Location"); got != a.base+runPath {
+	answer := a.post(runPath, nil, "Prefer", "respond-async").Want(202)
+	if got := answer.Header.Get("Location"); got != a.base+runPath {
 		t.Error("Location is", got)
 	}
 }
@@ -85,11 +85,11 @@ func TestNamespaceNames(t *testing.T) {
 		"/ns": 200, "/ns/": 404, "/ns//lab": 404, "/ns/a.b/lab": 404, "/ns/%C3%A9/lab": 404,
 		"/ns/a%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 308, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
 	} {
-		if got := h.get(path); got.status != status {
-			t.Errorf("%s: %d, want %d", path, got.status, status)
+		if got := h.get(path); got.Status != status {
+			t.Errorf("%s: %d, want %d", path, got.Status, status)
 		}
 	}
-	if got := h.put("/ns/a", nil).want(405).header.Get("Allow"); got != "DELETE, GET, HEAD" {
+	if got := h.put("/ns/a", nil).Want(405).Header.Get("Allow"); got != "DELETE, GET, HEAD" {
 		t.Error("Allow of /ns/a:", got)
 	}
 }
@@ -98,19 +98,19 @@ func TestDeleteNamespace(t *testing.T) {
 	t.Parallel()
 	folders := t.TempDir()
 	h := startIn(t, []string{"TMPDIR=" + folders, "TMP=" + folders}, "-ephemeral", "-lab")
-	h.delete("/ns/a").want(404, "not_found")
+	h.delete("/ns/a").Want(404, "not_found")
 	a := h.space("a")
 	pair := a.login("demo")
-	a.post(runPath, nil).want(200)
+	a.post(runPath, nil).Want(200)
 	if names := testkit.List(t, folders); len(names) != 1 {
 		t.Errorf("a namespace with files has the folders %v", names)
 	}
-	h.delete("/ns/a").want(204)
+	h.delete("/ns/a").Want(204)
 	if names := testkit.List(t, folders); len(names) != 0 {
 		t.Errorf("of a deleted namespace are left %v", names)
 	}
-	a.me(pair.access).want(401, "token_revoked") // a new one of the same name, without the sessions of the old
-	a.get(listingPath+"/impact").want(404, "file_unavailable")
+	a.me(pair.Access).Want(401, "token_revoked") // a new one of the same name, without the sessions of the old
+	a.get(listingPath+"/impact").Want(404, "file_unavailable")
 }
 
 func TestNamespaceWithAndWithoutASlash(t *testing.T) {
@@ -118,18 +118,18 @@ func TestNamespaceWithAndWithoutASlash(t *testing.T) {
 	h := startIn(t, []string{"AUTHHUB_LAB_KEY=a key of the lab"}, "-ephemeral", "-lab")
 
 	for path, location := range map[string]string{"/ns/a": "a/", "/ns/a?x=1": "a/?x=1"} {
-		if got := h.get(path).want(308); got.header.Get("Location") != location {
-			t.Errorf("%s: Location %q", path, got.header.Get("Location"))
+		if got := h.get(path).Want(308); got.Header.Get("Location") != location {
+			t.Errorf("%s: Location %q", path, got.Header.Get("Location"))
 		}
 	}
 	key := bearer("a key of the lab")
-	if got := h.get("/lab", key...).json()["counts"].(object)["namespaces"]; got != 0.0 {
+	if got := h.get("/lab", key...).JSON()["counts"].(object)["namespaces"]; got != 0.0 {
 		t.Errorf("a redirect has made %v namespaces", got)
 	}
-	h.get("/ns/a/").want(200) // the page wants no key
-	h.delete("/ns/a/").want(401, "lab_key_required")
-	h.do("DELETE", "/ns/a/", nil, key...).want(204)
-	h.do("DELETE", "/ns/a/", nil, key...).want(404, "not_found")
+	h.get("/ns/a/").Want(200) // the page wants no key
+	h.delete("/ns/a/").Want(401, "lab_key_required")
+	h.do("DELETE", "/ns/a/", nil, key...).Want(204)
+	h.do("DELETE", "/ns/a/", nil, key...).Want(404, "not_found")
 }
 
 func TestAHubThatStopsLeavesNoFolders(t *testing.T) {
@@ -137,7 +137,7 @@ func TestAHubThatStopsLeavesNoFolders(t *testing.T) {
 	folders := t.TempDir()
 	h := startIn(t, []string{"TMPDIR=" + folders, "TMP=" + folders}, "-ephemeral", "-lab")
 	for _, space := range []*hub{h, h.space("a"), h.space("b")} {
-		space.post(runPath, nil).want(200)
+		space.post(runPath, nil).Want(200)
 	}
 	if names := testkit.List(t, folders); len(names) != 3 {
 		t.Errorf("three hubs with files have the folders %v", names)
@@ -154,7 +154,7 @@ func TestAHubThatStopsEndsExpectations(t *testing.T) {
 	a := h.space("a")
 	c := testkit.Dial(t, h.addr())
 	fmt.Fprintf(c, "POST /ns/a/lab/expect HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 33\r\n\r\n"+`{"operation":"me","within":"30s"}`)
-	a.post("/lab/expect", object{"count": object{"exactly": 0}, "within": "100ms"}).want(200) // time for the other to arrive
+	a.post("/lab/expect", object{"count": object{"exactly": 0}, "within": "100ms"}).Want(200) // time for the other to arrive
 	begun := time.Now()
 	if status := h.process.stop(t); status != 0 {
 		t.Errorf("exit status %d", status)
@@ -188,7 +188,7 @@ func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
 func TestNamespaceLimit(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab", "-log", "off")
-	h.get("/lab").want(200)
+	h.get("/lab").Want(200)
 	const most = 10_000
 	c := testkit.Dial(t, h.addr())
 	go func() { // on one connection, without waiting for answers: http.Client takes seconds for so many
@@ -201,10 +201,10 @@ func TestNamespaceLimit(t *testing.T) {
 	if got := testkit.Statuses(c, most); len(got) != most || slices.ContainsFunc(got, func(status int) bool { return status != 200 }) {
 		t.Errorf("%d answers, not all 200", len(got))
 	}
-	h.get("/ns/one-more/lab").want(507, "namespace_limit")
-	h.get("/ns/n1/lab").want(200)
-	h.delete("/ns/n7").want(204)
-	h.get("/ns/one-more/lab").want(200)
+	h.get("/ns/one-more/lab").Want(507, "namespace_limit")
+	h.get("/ns/n1/lab").Want(200)
+	h.delete("/ns/n7").Want(204)
+	h.get("/ns/one-more/lab").Want(200)
 }
 
 func TestLabKey(t *testing.T) {
@@ -212,15 +212,15 @@ func TestLabKey(t *testing.T) {
 	h := startIn(t, []string{"AUTHHUB_LAB_KEY=a key of the lab"}, "-ephemeral", "-lab")
 	key := bearer("a key of the lab")
 	for _, path := range []string{"/lab", "/lab/nothing", "/ns/a/lab", "/ns/a/lab/report"} {
-		h.get(path).want(401, "lab_key_required")
-		h.get(path, bearer("another key")...).want(401, "lab_key_required")
+		h.get(path).Want(401, "lab_key_required")
+		h.get(path, bearer("another key")...).Want(401, "lab_key_required")
 	}
-	h.delete("/ns/a").want(401, "lab_key_required")
-	if got := h.get("/lab", key...).want(200).json()["counts"].(object)["namespaces"]; got != 0.0 {
+	h.delete("/ns/a").Want(401, "lab_key_required")
+	if got := h.get("/lab", key...).Want(200).JSON()["counts"].(object)["namespaces"]; got != 0.0 {
 		t.Errorf("requests without the key have made %v namespaces", got)
 	}
 	h.space("a").login("demo")
-	h.do("DELETE", "/ns/a", nil, key...).want(204)
+	h.do("DELETE", "/ns/a", nil, key...).Want(204)
 }
 
 func TestLabMethods(t *testing.T) {
@@ -243,8 +243,8 @@ func TestLabMethods(t *testing.T) {
 		{"GET", "/labs", 404, ""},
 	} {
 		got := h.do(tt.method, tt.path, nil)
-		if got.status != tt.status || got.header.Get("Allow") != tt.allow {
-			t.Errorf("%s %s: %d, Allow %q", tt.method, tt.path, got.status, got.header.Get("Allow"))
+		if got.Status != tt.status || got.Header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s: %d, Allow %q", tt.method, tt.path, got.Status, got.Header.Get("Allow"))
 		}
 	}
 }
@@ -294,39 +294,39 @@ func TestLabBodiesAreStrict(t *testing.T) {
 		{"POST", "/lab/expect", `{"status":"401"}`, 422, "status"},
 	} {
 		got := h.do(tt.method, tt.path, tt.body, "Content-Type", "application/json")
-		fields := got.json()["errors"]
-		if got.status != tt.status || tt.field != "" && (fields == nil || fields.([]any)[0].(object)["field"] != tt.field) {
-			t.Errorf("%s %s %s: %d %s", tt.method, tt.path, tt.body, got.status, got.body)
+		fields := got.JSON()["errors"]
+		if got.Status != tt.status || tt.field != "" && (fields == nil || fields.([]any)[0].(object)["field"] != tt.field) {
+			t.Errorf("%s %s %s: %d %s", tt.method, tt.path, tt.body, got.Status, got.Body)
 		}
 	}
-	h.put("/lab/clock", "frozen=true", "Content-Type", "application/x-www-form-urlencoded").want(415, "unsupported_media_type")
-	h.put("/lab/clock", `{"frozen":true}`, "Content-Encoding", "gzip").want(415, "unsupported_media_type")
-	h.put("/lab/clock", `{"frozen":true}`).want(200)
-	h.put("/lab/clock", `{"advance":"`+strings.Repeat(" ", 64<<10)+`"}`, "Content-Type", "application/json").want(413, "body_too_large")
-	h.get("/lab/requests?state=open").want(422, "invalid_field")
-	h.get("/lab/requests?status=fine").want(422, "invalid_field")
-	h.get("/lab/requests?status=200&status=401").want(422, "invalid_field")
-	h.get("/lab/requests?operation=%zz").want(422, "invalid_field")
+	h.put("/lab/clock", "frozen=true", "Content-Type", "application/x-www-form-urlencoded").Want(415, "unsupported_media_type")
+	h.put("/lab/clock", `{"frozen":true}`, "Content-Encoding", "gzip").Want(415, "unsupported_media_type")
+	h.put("/lab/clock", `{"frozen":true}`).Want(200)
+	h.put("/lab/clock", `{"advance":"`+strings.Repeat(" ", 64<<10)+`"}`, "Content-Type", "application/json").Want(413, "body_too_large")
+	h.get("/lab/requests?state=open").Want(422, "invalid_field")
+	h.get("/lab/requests?status=fine").Want(422, "invalid_field")
+	h.get("/lab/requests?status=200&status=401").Want(422, "invalid_field")
+	h.get("/lab/requests?operation=%zz").Want(422, "invalid_field")
 }
 
 func TestLabQueriesAreStrict(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")
-	h.get("/ns/a/lab").want(200)
+	h.get("/ns/a/lab").Want(200)
 	seen := 0
-	for _, o := range h.get("/api").want(200).list("operations") {
+	for _, o := range h.get("/api").Want(200).List("operations") {
 		path, within := strings.CutPrefix(o["href"].(string), h.base+"/lab")
 		if !within || o["method"] == "GET" && path == "/requests" {
 			continue
 		}
 		seen++
-		h.do(o["method"].(string), "/lab"+strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(path)+"?usr=demo", nil).wantField("usr")
+		h.do(o["method"].(string), "/lab"+strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(path)+"?usr=demo", nil).WantField("usr")
 	}
-	h.get("/lab/requests?usr=demo").wantField("usr")
+	h.get("/lab/requests?usr=demo").WantField("usr")
 	if seen < 15 {
 		t.Errorf("only %d operations of the lab are listed", seen)
 	}
-	h.delete("/ns/a?force=true").want(422, "invalid_field")
-	h.delete("/ns/a").want(204)
-	h.delete("/lab?x=1").want(405)
+	h.delete("/ns/a?force=true").Want(422, "invalid_field")
+	h.delete("/ns/a").Want(204)
+	h.delete("/lab?x=1").Want(405)
 }

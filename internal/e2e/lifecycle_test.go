@@ -23,37 +23,37 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	h := start(t, "-dir", dir, "-log", "text")
-	first := h.post(loginPath, "username=demo&password=demo-password", formType...).want(200).pair()
-	if name := h.me(first.access).want(200).str("username"); name != "demo" {
+	first := h.post(loginPath, "username=demo&password=demo-password", formType...).Want(200).Pair()
+	if name := h.me(first.Access).Want(200).Text("username"); name != "demo" {
 		t.Errorf("me is %q", name)
 	}
-	second := h.post(refreshPath, "refresh_token="+first.refresh, formType...).want(200).pair()
+	second := h.post(refreshPath, "refresh_token="+first.Refresh, formType...).Want(200).Pair()
 	h.wantAvailable(0)
-	if status := h.post(runPath, nil).want(200).str("status"); status != "succeeded" {
+	if status := h.post(runPath, nil).Want(200).Text("status"); status != "succeeded" {
 		t.Errorf("run %s", status)
 	}
 	h.wantAvailable(3)
 	for _, path := range filePaths {
-		h.get(path).want(200).json()
+		h.get(path).Want(200).JSON()
 	}
-	fresh := h.post(registerPath, object{"username": "kim", "password": "correct horse", "email": "kim@example.test"}).want(201).pair()
+	fresh := h.post(registerPath, object{"username": "kim", "password": "correct horse", "email": "kim@example.test"}).Want(201).Pair()
 	if status := h.process.stop(t); status != 0 {
 		t.Fatalf("exit status %d\n%s", status, &h.process.stderr)
 	}
-	for _, secret := range []string{"correct horse", first.access, second.refresh} {
+	for _, secret := range []string{"correct horse", first.Access, second.Refresh} {
 		if strings.Contains(h.process.stderr.String(), secret) {
 			t.Errorf("the log holds a secret: %s", secret)
 		}
 	}
 
 	h = start(t, "-dir", dir, "-log", "off")
-	h.me(second.access).want(200)
-	h.me(fresh.access).want(200)
-	h.post(loginPath, "email=kim@example.test&password=correct+horse", formType...).want(200)
+	h.me(second.Access).Want(200)
+	h.me(fresh.Access).Want(200)
+	h.post(loginPath, "email=kim@example.test&password=correct+horse", formType...).Want(200)
 	h.wantAvailable(3)
-	h.logout(second.access).want(204)
-	h.me(second.access).want(401, "token_revoked")
-	h.refresh(first.refresh).want(401, "token_revoked")
+	h.logout(second.Access).Want(204)
+	h.me(second.Access).Want(401, "token_revoked")
+	h.refresh(first.Refresh).Want(401, "token_revoked")
 	if status := h.process.stop(t); status != 0 || h.process.stderr.String() != "" {
 		t.Errorf("exit status %d with -log off: %s", status, &h.process.stderr)
 	}
@@ -104,12 +104,12 @@ func TestWithoutALabItsPathsSayHowToGetIt(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral")
 	for _, path := range []string{"/lab", "/lab/clock", "/ns", "/ns/test", "/ns/test/api"} {
-		if detail := h.get(path).want(404, "not_found").str("detail"); !strings.Contains(detail, "start the hub with -lab") {
+		if detail := h.get(path).Want(404, "not_found").Text("detail"); !strings.Contains(detail, "start the hub with -lab") {
 			t.Errorf("%s: %s", path, detail)
 		}
 	}
 	for _, path := range []string{"/labs", "/api/lab", "/nsx/test"} {
-		if detail := h.get(path).want(404, "not_found").str("detail"); strings.Contains(detail, "-lab") {
+		if detail := h.get(path).Want(404, "not_found").Text("detail"); strings.Contains(detail, "-lab") {
 			t.Errorf("%s: %s", path, detail)
 		}
 	}
@@ -263,11 +263,11 @@ func TestAFileOfReadingsMayComeLater(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "plant.csv")
 	h := start(t, "-ephemeral", "-readings", file)
-	h.post(runPath, nil).want(422, "unusable_readings")
+	h.post(runPath, nil).Want(422, "unusable_readings")
 	if err := os.WriteFile(file, []byte(fourReadings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h.post(runPath, nil).want(200)
+	h.post(runPath, nil).Want(200)
 	h.process.stop(t)
 	if said := h.process.stderr.String(); !strings.Contains(said, "no readings yet") || !strings.Contains(said, "plant.csv") {
 		t.Errorf("no warning in\n%s", said)
@@ -278,7 +278,7 @@ func TestTheSecretIsTheSameFromFileAndEnvironment(t *testing.T) {
 	t.Parallel()
 	dir, users := t.TempDir(), writeUsers(t, 0)
 	h := start(t, "-dir", dir, "-users", users)
-	token := h.login("demo").access
+	token := h.login("demo").Access
 	h.process.stop(t)
 	file := filepath.Join(dir, "secret")
 	secret := strings.TrimSpace(testkit.ReadFile(t, file))
@@ -290,10 +290,10 @@ func TestTheSecretIsTheSameFromFileAndEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = startIn(t, []string{"AUTHHUB_SECRET=" + secret}, "-dir", dir, "-users", users)
-	h.me(token).want(200)
+	h.me(token).Want(200)
 	h.process.stop(t)
 	h = startIn(t, []string{"AUTHHUB_SECRET=" + secret + "x"}, "-dir", dir, "-users", users)
-	h.me(token).want(401, "token_malformed")
+	h.me(token).Want(401, "token_malformed")
 	if status, _, said := runIn(t, []string{"AUTHHUB_SECRET=" + secret[:31]}, "-addr", "127.0.0.1:0", "-ephemeral"); status == 0 || !strings.Contains(said, "32 bytes") {
 		t.Errorf("a short secret: exit status %d, %s", status, said)
 	}
@@ -379,9 +379,9 @@ func TestExitStatusAndOutput(t *testing.T) {
 func TestFlagsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	h := startIn(t, []string{"AUTHHUB_LAB=true", "AUTHHUB_ACCESS_TTL=5s", "AUTHHUB_EPHEMERAL=true", "AUTHHUB_LOG=loud", "AUTHHUB_PROTECT=run"}, "-access-ttl", "7s")
-	h.get("/lab").want(200)
-	h.post(runPath, nil).want(401, "token_missing")
-	if got := h.post(loginPath, right("demo")).want(200).json()["expires_in"]; got != 7.0 {
+	h.get("/lab").Want(200)
+	h.post(runPath, nil).Want(401, "token_missing")
+	if got := h.post(loginPath, right("demo")).Want(200).JSON()["expires_in"]; got != 7.0 {
 		t.Errorf("expires_in %v", got)
 	}
 	for name, value := range map[string]string{"AUTHHUB_LOG": "loud", "AUTHHUB_ADDR": "19003"} {

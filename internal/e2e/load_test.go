@@ -30,20 +30,20 @@ func TestManyNamespacesUnderLoad(t *testing.T) {
 // liveAlone fails the test if the namespace of s holds anything but what it puts there itself.
 func liveAlone(s *hub, i int) {
 	name := fmt.Sprint("user-of-", i)
-	s.post(registerPath, object{"username": name, "password": "a password"}).want(201)
+	s.post(registerPath, object{"username": name, "password": "a password"}).Want(201)
 	pair := s.login("demo")
-	s.do("PUT", "/lab/clock", object{"advance": fmt.Sprintf("%dm", i+1)}).want(200)
+	s.do("PUT", "/lab/clock", object{"advance": fmt.Sprintf("%dm", i+1)}).Want(200)
 	if i%2 == 0 {
 		s.fault(object{"operation": "me", "status": 500 + i%90})
-		s.me(pair.access).want(500+i%90, "injected")
+		s.me(pair.Access).Want(500+i%90, "injected")
 	}
-	refreshed := s.refresh(pair.refresh).want(200).pair()
-	s.me(refreshed.access).want(200)
+	refreshed := s.refresh(pair.Refresh).Want(200).Pair()
+	s.me(refreshed.Access).Want(200)
 	if i%3 == 0 {
-		s.refresh(pair.refresh).want(401, "token_reused")
+		s.refresh(pair.Refresh).Want(401, "token_reused")
 	}
 
-	state := s.get("/lab").want(200).json()
+	state := s.get("/lab").Want(200).JSON()
 	counts := state["counts"].(object)
 	sessions, requests := 2, 4
 	if i%3 == 0 {
@@ -68,12 +68,12 @@ func TestSessionFlood(t *testing.T) {
 	for range 1_000 - 2 {
 		h.login("demo")
 	}
-	h.me(oldest.access).want(200)
+	h.me(oldest.Access).Want(200)
 	h.login("demo")
-	h.me(oldest.access).want(401, "token_revoked")
-	h.refresh(oldest.refresh).want(401, "token_revoked")
-	h.me(second.access).want(200)
-	h.me(admin.access).want(200)
+	h.me(oldest.Access).Want(401, "token_revoked")
+	h.refresh(oldest.Refresh).Want(401, "token_revoked")
+	h.me(second.Access).Want(200)
+	h.me(admin.Access).Want(200)
 	if n := len(h.sessions()); n != 1_000+1 {
 		t.Errorf("%d sessions", n)
 	}
@@ -98,8 +98,8 @@ func TestUploadFlood(t *testing.T) {
 		upload.Flush()
 		uploads = append(uploads, upload)
 	}
-	h.upload(fourReadings).want(503, "busy")
-	h.post(runPath, nil).want(200) // without a body there is room
+	h.upload(fourReadings).Want(503, "busy")
+	h.post(runPath, nil).Want(200) // without a body there is room
 	for _, upload := range uploads {
 		upload.WriteString(fourReadings[half:])
 		upload.Flush()
@@ -108,7 +108,7 @@ func TestUploadFlood(t *testing.T) {
 			t.Errorf("an upload that was let in: %v, %v", resp, err)
 		}
 	}
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	if names := testkit.List(t, filepath.Join(dir, "phase2")); len(names) != 3 {
 		t.Errorf("left behind: %v", names)
 	}
@@ -120,10 +120,10 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 	h := newHub(t)
 	demo := h.login("demo")
 	for _, query := range []string{"?low=7;high=8", "?low=%zz", "?all=true;x", "?all=%"} {
-		h.post(runPath+query, nil).want(422, "invalid_field")
-		h.post(logoutPath+query, nil, bearer(demo.access)...).want(422, "invalid_field")
+		h.post(runPath+query, nil).Want(422, "invalid_field")
+		h.post(logoutPath+query, nil, bearer(demo.Access)...).Want(422, "invalid_field")
 	}
-	h.me(demo.access).want(200)
+	h.me(demo.Access).Want(200)
 }
 
 // TestNamespacesTakeTurnsAtLogins: while one namespace has hundreds of guesses waiting, a guess in another one waits
@@ -142,7 +142,7 @@ func TestNamespacesTakeTurnsAtLogins(t *testing.T) {
 	})
 	testkit.Eventually(t, "the first of the flood are answered", func() bool { return sent.Load() == flood && answered.Load() > 2 })
 	before := answered.Load()
-	modest.post(loginPath, wrong("demo")).want(401, "invalid_credentials")
+	modest.post(loginPath, wrong("demo")).Want(401, "invalid_credentials")
 	if served := answered.Load() - before; served > flood/4 {
 		t.Errorf("%d of the flood were served before the other namespace's one", served)
 	}

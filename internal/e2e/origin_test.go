@@ -24,23 +24,23 @@ func TestForeignPagesChangeNothing(t *testing.T) {
 	} {
 		for _, contentType := range []string{"text/plain", "text/plain; x=application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json", "text/csv", ""} {
 			for path, body := range map[string]string{
-				registerPath: "username=planted&password=password-1", loginPath: "username=demo&password=demo-password", refreshPath: "refresh_token=" + demo.refresh, logoutPath: "", runPath: "",
+				registerPath: "username=planted&password=password-1", loginPath: "username=demo&password=demo-password", refreshPath: "refresh_token=" + demo.Refresh, logoutPath: "", runPath: "",
 			} {
-				headers := append([]string{"Content-Type", contentType, "Authorization", "Bearer " + demo.access}, from...)
-				a := h.post(path, body, headers...).want(403, "forbidden_origin")
-				if got := a.header.Get("Access-Control-Allow-Origin"); got != "" {
+				headers := append([]string{"Content-Type", contentType, "Authorization", "Bearer " + demo.Access}, from...)
+				a := h.post(path, body, headers...).Want(403, "forbidden_origin")
+				if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" {
 					t.Errorf("%v: %s may read", from, got)
 				}
 			}
 		}
 	}
-	h.post(loginPath, object{"username": "planted", "password": "password-1"}).want(401, "invalid_credentials")
-	h.get(runPath).want(404, "no_run")
+	h.post(loginPath, object{"username": "planted", "password": "password-1"}).Want(401, "invalid_credentials")
+	h.get(runPath).Want(404, "no_run")
 	if n := len(h.sessions()); n != 1 {
 		t.Errorf("%d sessions", n)
 	}
-	h.me(demo.access).want(200)
-	h.refresh(demo.refresh).want(200)
+	h.me(demo.Access).Want(200)
+	h.refresh(demo.Refresh).Want(200)
 }
 
 // TestOriginsAreNotReflected: only origins as browsers write them (RFC 6454 section 6.2), and only those of this
@@ -51,7 +51,7 @@ func TestOriginsAreNotReflected(t *testing.T) {
 	for _, origin := range []string{
 		"http://localhost", "https://localhost:8443", "http://127.0.0.1:3000", "http://127.1.2.3", "http://[::1]:3000", "http://[::1]", "http://app.localhost:5173",
 	} {
-		if got := h.get("/healthz", "Origin", origin).want(200).header.Get("Access-Control-Allow-Origin"); got != origin {
+		if got := h.get("/healthz", "Origin", origin).Want(200).Header.Get("Access-Control-Allow-Origin"); got != origin {
 			t.Errorf("%s: %q", origin, got)
 		}
 	}
@@ -63,15 +63,15 @@ func TestOriginsAreNotReflected(t *testing.T) {
 		"http://169.254.169.254", "http://[::2]", "http://[::ffff:10.0.0.1]", "http:localhost", "//localhost", "localhost", "*", "http://*", "http://*.localhost.evil.test", "javascript:localhost", "http://",
 	} {
 		a := h.get("/healthz", "Origin", origin)
-		if got := a.header.Get("Access-Control-Allow-Origin"); got != "" {
+		if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" {
 			t.Errorf("%q may read: %q", origin, got)
 		}
-		if !slices.Contains(strings.Split(a.header.Get("Vary"), ", "), "Origin") {
-			t.Errorf("%q: Vary %q", origin, a.header.Get("Vary"))
+		if !slices.Contains(strings.Split(a.Header.Get("Vary"), ", "), "Origin") {
+			t.Errorf("%q: Vary %q", origin, a.Header.Get("Vary"))
 		}
-		pre := h.do("OPTIONS", loginPath, nil, "Origin", origin, "Access-Control-Request-Method", "POST").want(403, "forbidden_origin")
-		if strings.Contains(fmt.Sprint(pre.header), "Access-Control-Allow") {
-			t.Errorf("%q: preflight %v", origin, pre.header)
+		pre := h.do("OPTIONS", loginPath, nil, "Origin", origin, "Access-Control-Request-Method", "POST").Want(403, "forbidden_origin")
+		if strings.Contains(fmt.Sprint(pre.Header), "Access-Control-Allow") {
+			t.Errorf("%q: preflight %v", origin, pre.Header)
 		}
 	}
 }
@@ -104,17 +104,17 @@ func TestNoSecretIsLogged(t *testing.T) {
 		h := start(t, "-ephemeral", "-lab", "-log", format)
 		h.faulty = true // the oddest requests are not described
 		const password = "a-secret-password-of-some-length"
-		p := h.post(registerPath, "username=loggee&password="+password, formType...).want(201).pair()
-		for _, secret := range []string{p.access, p.refresh, password} {
+		p := h.post(registerPath, "username=loggee&password="+password, formType...).Want(201).Pair()
+		for _, secret := range []string{p.Access, p.Refresh, password} {
 			h.tellEverywhere(secret, p)
 		}
-		h.logout(p.refresh).want(204)
+		h.logout(p.Refresh).Want(204)
 		h.process.stop(t)
 		log := h.process.stderr.String()
 		if !strings.Contains(log, registerPath) {
 			t.Errorf("there is no log:\n%s", log)
 		}
-		for _, secret := range []string{p.access, p.refresh, password, p.access[len(p.access)-43:][:20], p.refresh[len(p.refresh)-43:][:20]} {
+		for _, secret := range []string{p.Access, p.Refresh, password, p.Access[len(p.Access)-43:][:20], p.Refresh[len(p.Refresh)-43:][:20]} {
 			if i := strings.Index(log, secret); i >= 0 {
 				t.Errorf("the log holds %.20s…:\n%s", secret, log[max(0, i-200):i+20])
 			}
@@ -138,7 +138,7 @@ func (h *hub) tellEverywhere(secret string, p pair) {
 	h.post(refreshPath, "refresh_token="+secret, formType...)
 	h.post(refreshPath, "", bearer(secret+"x")...)
 	h.get(mePath, "Authorization", secret, "Cookie", secret, "User-Agent", secret, "Referer", "http://x/"+secret, "Origin", "http://"+secret, "X-Forwarded-For", secret)
-	h.post(logoutPath+"?all="+secret, "", bearer(p.access)...)
+	h.post(logoutPath+"?all="+secret, "", bearer(p.Access)...)
 	h.get("/healthz", "Host", secret)
 	c := testkit.Dial(h.t, h.addr())
 	fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n", h.addr(), secret) // no field at all

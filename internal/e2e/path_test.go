@@ -62,11 +62,11 @@ func TestPlantedLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := start(t, "-dir", dir)
-			if a := h.get(listingPath+"/impact").want(404, "file_unavailable"); strings.Contains(string(a.body), "outside") {
-				t.Errorf("read through: %s", a.body)
+			if a := h.get(listingPath+"/impact").Want(404, "file_unavailable"); strings.Contains(string(a.Body), "outside") {
+				t.Errorf("read through: %s", a.Body)
 			}
-			h.upload(fourReadings).want(200)
-			h.get(listingPath + "/impact").want(200)
+			h.upload(fourReadings).Want(200)
+			h.get(listingPath + "/impact").Want(200)
 			check()
 
 			// And once more while the hub runs.
@@ -74,8 +74,8 @@ func TestPlantedLinks(t *testing.T) {
 			if err := os.Symlink(row.link(outside), filepath.Join(dir, "phase2", row.at)); err != nil {
 				t.Fatal(err)
 			}
-			h.get(listingPath).want(200)
-			h.upload(fourReadings).want(200)
+			h.get(listingPath).Want(200)
+			h.upload(fourReadings).Want(200)
 			check()
 		})
 	}
@@ -92,17 +92,17 @@ func TestPlantedFolder(t *testing.T) {
 	h := start(t, "-dir", dir)
 	h.mayFail = true
 	h.login("demo")
-	h.get(listingPath+"/impact").want(503, "store_unavailable")
-	h.upload(fourReadings).want(503, "store_unavailable")
-	h.post(runPath, nil).want(503, "store_unavailable")
+	h.get(listingPath+"/impact").Want(503, "store_unavailable")
+	h.upload(fourReadings).Want(503, "store_unavailable")
+	h.post(runPath, nil).Want(503, "store_unavailable")
 	if h.entries()[0]["available"] != false {
 		t.Error("a file outside DIR is listed")
 	}
 	check()
 
 	os.Remove(filepath.Join(dir, "phase2"))
-	h.upload(fourReadings).want(200)
-	h.get(listingPath + "/impact").want(200)
+	h.upload(fourReadings).Want(200)
+	h.get(listingPath + "/impact").Want(200)
 }
 
 // TestPlantedOthers: what is no file is unavailable, holds nobody up, and breaks no run but that of a folder, whose
@@ -125,21 +125,21 @@ func TestPlantedOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := start(t, "-dir", dir)
-			h.get(listingPath).want(200)
-			h.get(listingPath+"/alertesph").want(404, "file_unavailable")
+			h.get(listingPath).Want(200)
+			h.get(listingPath+"/alertesph").Want(404, "file_unavailable")
 			if row.run == 200 {
-				h.upload(fourReadings).want(200)
+				h.upload(fourReadings).Want(200)
 				return
 			}
 			h.mayFail = true
-			h.upload(fourReadings).want(row.run, "store_unavailable")
+			h.upload(fourReadings).Want(row.run, "store_unavailable")
 			if names := testkit.List(t, filepath.Dir(path)); len(names) != 1 {
 				t.Errorf("left behind: %v", names)
 			}
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)
 			}
-			h.upload(fourReadings).want(200)
+			h.upload(fourReadings).Want(200)
 		})
 	}
 }
@@ -148,14 +148,14 @@ func TestPlantedOthers(t *testing.T) {
 func TestNoPathLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-dir", t.TempDir())
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	for _, path := range []string{
 		"/secret", "/journal", "/lock", listingPath + "/secret", listingPath + "/../secret", listingPath + "/..%2fsecret", listingPath + "/%2e%2e/secret",
 		listingPath + "/..%5csecret", listingPath + "/barrier%00", listingPath + "/barrier/", listingPath + "/barrier/..", listingPath + "//barrier", listingPath + "/barrier_phi_phase2.json",
 		listingPath + "/.staging/", "/../../etc/passwd", "/%2fetc/passwd", "/x//etc/passwd", listingPath + "/BARRIER",
 	} {
-		if a := h.get(path); a.status != 404 || a.str("code") != "not_found" {
-			t.Errorf("%s: %d %.80s", path, a.status, a.body)
+		if a := h.get(path); a.Status != 404 || a.Text("code") != "not_found" {
+			t.Errorf("%s: %d %.80s", path, a.Status, a.Body)
 		}
 	}
 }
@@ -180,12 +180,12 @@ func TestTemporaryFolderCannotBeMade(t *testing.T) {
 	if err := os.Remove(folders); err != nil {
 		t.Fatal(err)
 	}
-	h.post(runPath, nil).want(503, "store_unavailable")
-	h.upload(fourReadings).want(503, "store_unavailable")
-	h.get(listingPath).want(200)
+	h.post(runPath, nil).Want(503, "store_unavailable")
+	h.upload(fourReadings).Want(503, "store_unavailable")
+	h.get(listingPath).Want(200)
 	h.login("demo")
 	if err := os.Mkdir(folders, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 }

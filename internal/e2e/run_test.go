@@ -19,9 +19,9 @@ import (
 func TestRunRecord(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.get(runPath).want(404, "no_run")
+	h.get(runPath).Want(404, "no_run")
 
-	rec := h.upload(fourReadings + "x,a,7\n2025-01-01T01:00:00Z,a,14\n2025-01-01T00:00:00Z,a,7\n").want(200).json()
+	rec := h.upload(fourReadings + "x,a,7\n2025-01-01T01:00:00Z,a,14\n2025-01-01T00:00:00Z,a,7\n").Want(200).JSON()
 
 	if got := keysOf(rec); !slices.Equal(got, []string{"duration_ms", "error", "finished_at", "id", "parameters", "phase2_files", "progress", "screening", "source", "started_at", "status"}) {
 		t.Errorf("members %v", got)
@@ -38,10 +38,10 @@ func TestRunRecord(t *testing.T) {
 			t.Errorf("%s %s, want %s", member, got, want)
 		}
 	}
-	if got := h.get(runPath).want(200).json(); fmt.Sprint(got) != fmt.Sprint(rec) {
+	if got := h.get(runPath).Want(200).JSON(); fmt.Sprint(got) != fmt.Sprint(rec) {
 		t.Errorf("latest run %v", got)
 	}
-	if got := h.get(listingPath).json()["phase2_files"]; fmt.Sprint(got) != fmt.Sprint(rec["phase2_files"]) {
+	if got := h.get(listingPath).JSON()["phase2_files"]; fmt.Sprint(got) != fmt.Sprint(rec["phase2_files"]) {
 		t.Errorf("listing %v", got)
 	}
 }
@@ -49,14 +49,14 @@ func TestRunRecord(t *testing.T) {
 func TestTheThreeFilesBelongTogether(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	rec := h.post(runPath+"?low=7&high=8&interval=30m&max_gap=20m", fourReadings, "Content-Type", "text/csv; charset=UTF-8").want(200).json()
+	rec := h.post(runPath+"?low=7&high=8&interval=30m&max_gap=20m", fourReadings, "Content-Type", "text/csv; charset=UTF-8").Want(200).JSON()
 
 	for _, path := range filePaths {
-		file := h.get(path).want(200)
-		if !strings.HasPrefix(string(file.body), `{"parameters":{"low":7,"high":8,"interval":"30m","max_gap":"20m"},`) {
-			t.Errorf("%s begins %.100s", path, file.body)
+		file := h.get(path).Want(200)
+		if !strings.HasPrefix(string(file.Body), `{"parameters":{"low":7,"high":8,"interval":"30m","max_gap":"20m"},`) {
+			t.Errorf("%s begins %.100s", path, file.Body)
 		}
-		if got := file.json(); fmt.Sprint(got["parameters"], got["source"]) != fmt.Sprint(rec["parameters"], rec["source"]) {
+		if got := file.JSON(); fmt.Sprint(got["parameters"], got["source"]) != fmt.Sprint(rec["parameters"], rec["source"]) {
 			t.Errorf("%s: %v %v", path, got["parameters"], got["source"])
 		}
 	}
@@ -65,11 +65,11 @@ func TestTheThreeFilesBelongTogether(t *testing.T) {
 func TestSameInputSameBytes(t *testing.T) {
 	t.Parallel()
 	one, two := newStillHub(t), newStillHub(t)
-	one.post(runPath, nil).want(200)
-	two.post(runPath, nil).want(200)
+	one.post(runPath, nil).Want(200)
+	two.post(runPath, nil).Want(200)
 	for _, path := range filePaths {
 		a, b := one.get(path), two.get(path)
-		if string(a.body) != string(b.body) || a.header.Get("ETag") != b.header.Get("ETag") {
+		if string(a.Body) != string(b.Body) || a.Header.Get("ETag") != b.Header.Get("ETag") {
 			t.Errorf("%s differs", path)
 		}
 	}
@@ -84,11 +84,11 @@ func TestParametersAreChecked(t *testing.T) {
 		"interval=59s": "interval", "interval=24h1s": "interval", "interval=1": "interval", "interval=90.5s": "interval", "interval=-1h": "interval",
 		"max_gap=0s": "max_gap", "max_gap=-1m": "max_gap", "max_gap=forever": "max_gap", "max_gap=99999999h": "max_gap", "lwo=7": "lwo",
 	} {
-		h.post(runPath+"?"+query, nil).wantField(field)
+		h.post(runPath+"?"+query, nil).WantField(field)
 	}
-	h.get(runPath).want(404, "no_run")
+	h.get(runPath).Want(404, "no_run")
 	for _, query := range []string{"low=0.001&high=13.999", "interval=1m", "interval=24h", "max_gap=1ms", "low=6.5e0"} {
-		h.post(runPath+"?"+query, fourReadings, "Content-Type", "text/csv").want(200)
+		h.post(runPath+"?"+query, fourReadings, "Content-Type", "text/csv").Want(200)
 	}
 }
 
@@ -96,8 +96,8 @@ func TestUnusableReadingsLeaveTheFilesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "readings.csv")
 	h := start(t, "-ephemeral", "-readings", file)
-	h.upload(fourReadings).want(200)
-	before := h.get(listingPath).body
+	h.upload(fourReadings).Want(200)
+	before := h.get(listingPath).Body
 
 	for name, readings := range map[string]string{
 		"nothing":           "",
@@ -107,16 +107,16 @@ func TestUnusableReadingsLeaveTheFilesAsTheyAre(t *testing.T) {
 		"a picture":         "\x89PNG\r\n\x1a\n\x00\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
-			h.upload(readings).want(422, "unusable_readings")
-			rec := h.get(runPath).want(200).json()
+			h.upload(readings).Want(422, "unusable_readings")
+			rec := h.get(runPath).Want(200).JSON()
 			if rec["status"] != "failed" || rec["error"].(object)["code"] != "unusable_readings" {
 				t.Errorf("record %v", rec)
 			}
 		})
 	}
-	h.post(runPath, nil).want(422, "unusable_readings") // the file is not there
+	h.post(runPath, nil).Want(422, "unusable_readings") // the file is not there
 
-	if after := h.get(listingPath).body; string(after) != string(before) {
+	if after := h.get(listingPath).Body; string(after) != string(before) {
 		t.Errorf("listing changed:\n%s%s", before, after)
 	}
 }
@@ -125,13 +125,13 @@ func TestReadingsFileIsReadAfresh(t *testing.T) {
 	t.Parallel()
 	file := testkit.WriteFile(t, "plant.csv", fourReadings)
 	h := start(t, "-ephemeral", "-readings", file)
-	if got := h.post(runPath, nil).want(200).json()["source"].(object)["name"]; got != "plant.csv" {
+	if got := h.post(runPath, nil).Want(200).JSON()["source"].(object)["name"]; got != "plant.csv" {
 		t.Errorf("source %v", got)
 	}
 	if err := os.WriteFile(file, []byte(fourReadings+"2025-01-01T01:00:00Z,a,7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.post(runPath, nil).want(200).json()["screening"].(object)["accepted"]; got != 5.0 {
+	if got := h.post(runPath, nil).Want(200).JSON()["screening"].(object)["accepted"]; got != 5.0 {
 		t.Errorf("accepted %v", got)
 	}
 }
@@ -139,16 +139,16 @@ func TestReadingsFileIsReadAfresh(t *testing.T) {
 func TestRunBodies(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	h.post(runPath, "", "Content-Type", "application/json").want(200) // clients that always send a type
-	h.post(runPath, "{}", "Content-Type", "application/json").want(415, "unsupported_media_type")
-	if a := h.post(runPath, fourReadings, "Content-Type", "text/csv", "Content-Encoding", "gzip").want(415, "unsupported_media_type"); a.header.Get("Accept-Encoding") != "identity" {
-		t.Errorf("%v", a.header)
+	h.post(runPath, "", "Content-Type", "application/json").Want(200) // clients that always send a type
+	h.post(runPath, "{}", "Content-Type", "application/json").Want(415, "unsupported_media_type")
+	if a := h.post(runPath, fourReadings, "Content-Type", "text/csv", "Content-Encoding", "gzip").Want(415, "unsupported_media_type"); a.Header.Get("Accept-Encoding") != "identity" {
+		t.Errorf("%v", a.Header)
 	}
-	h.post(loginPath, right("demo"), "Content-Encoding", "gzip").want(415, "unsupported_media_type")
-	h.post(loginPath, right("demo"), "Content-Encoding", "identity").want(200)
-	h.post(runPath, fourReadings).want(415, "unsupported_media_type")
-	h.post(runPath, fourReadings, "Content-Type", "text/csv; charset=latin1").want(415, "unsupported_media_type")
-	h.post(runPath, fourReadings+strings.Repeat("x", 64<<20), "Content-Type", "text/csv").want(413, "body_too_large")
+	h.post(loginPath, right("demo"), "Content-Encoding", "gzip").Want(415, "unsupported_media_type")
+	h.post(loginPath, right("demo"), "Content-Encoding", "identity").Want(200)
+	h.post(runPath, fourReadings).Want(415, "unsupported_media_type")
+	h.post(runPath, fourReadings, "Content-Type", "text/csv; charset=latin1").Want(415, "unsupported_media_type")
+	h.post(runPath, fourReadings+strings.Repeat("x", 64<<20), "Content-Type", "text/csv").Want(413, "body_too_large")
 }
 
 func TestRunWithoutWaiting(t *testing.T) {
@@ -156,19 +156,19 @@ func TestRunWithoutWaiting(t *testing.T) {
 	held := holdRun(t)
 	h := held.hub
 
-	a := h.post(runPath, nil, "Prefer", "wait=1, Respond-Async").want(202) // joins the one that is held
-	if rec := a.json(); rec["id"] != held.id || rec["status"] != "running" || rec["finished_at"] != nil {
+	a := h.post(runPath, nil, "Prefer", "wait=1, Respond-Async").Want(202) // joins the one that is held
+	if rec := a.JSON(); rec["id"] != held.id || rec["status"] != "running" || rec["finished_at"] != nil {
 		t.Errorf("record %v", rec)
 	}
-	if a.header.Get("Preference-Applied") != "respond-async" || a.header.Get("Location") != h.base+runPath {
-		t.Errorf("header %v", a.header)
+	if a.Header.Get("Preference-Applied") != "respond-async" || a.Header.Get("Location") != h.base+runPath {
+		t.Errorf("header %v", a.Header)
 	}
-	if rec := h.get(runPath).want(200).json(); rec["id"] != held.id || rec["status"] != "running" || rec["progress"].(float64) >= 1 {
+	if rec := h.get(runPath).Want(200).JSON(); rec["id"] != held.id || rec["status"] != "running" || rec["progress"].(float64) >= 1 {
 		t.Errorf("record %v", rec)
 	}
 
 	held.release()
-	if rec := h.post(runPath, nil, "Prefer", "respond-async").want(202).json(); rec["id"] == held.id {
+	if rec := h.post(runPath, nil, "Prefer", "respond-async").Want(202).JSON(); rec["id"] == held.id {
 		t.Error("a run that has ended is joined")
 	}
 }
@@ -181,23 +181,23 @@ func TestRunsJoinOrQueue(t *testing.T) {
 		return h.post(runPath+query, readings, "Content-Type", "text/csv", "Prefer", "respond-async")
 	}
 
-	queued := async("", fourReadings).want(202).str("id")
-	if joined := async("", fourReadings).want(202).str("id"); joined != queued {
+	queued := async("", fourReadings).Want(202).Text("id")
+	if joined := async("", fourReadings).Want(202).Text("id"); joined != queued {
 		t.Errorf("the same input does not join")
 	}
-	if other := async("?low=7", fourReadings).want(202).str("id"); other == queued {
+	if other := async("?low=7", fourReadings).Want(202).Text("id"); other == queued {
 		t.Errorf("other parameters join")
 	}
 	for i := range 6 { // eight wait
-		async("", fourReadings+fmt.Sprintf("2025-01-02T00:00:0%dZ,a,7\n", i)).want(202)
+		async("", fourReadings+fmt.Sprintf("2025-01-02T00:00:0%dZ,a,7\n", i)).Want(202)
 	}
-	if a := async("?low=7.5", fourReadings).want(503, "busy"); a.header.Get("Retry-After") == "" {
+	if a := async("?low=7.5", fourReadings).Want(503, "busy"); a.Header.Get("Retry-After") == "" {
 		t.Errorf("no Retry-After")
 	}
-	async("", fourReadings).want(202) // joining takes no room
+	async("", fourReadings).Want(202) // joining takes no room
 
 	held.release()
-	h.upload(fourReadings + "2025-01-03T00:00:00Z,a,7\n").want(200) // the last in line
+	h.upload(fourReadings + "2025-01-03T00:00:00Z,a,7\n").Want(200) // the last in line
 	if names := testkit.List(t, filepath.Join(held.dir, "phase2")); len(names) != 3 {
 		t.Errorf("left behind: %v", names)
 	}
@@ -219,7 +219,7 @@ func holdRun(t *testing.T, flags ...string) *heldRun {
 	}
 	held := &heldRun{dir: t.TempDir(), fifo: fifo}
 	held.hub = start(t, append([]string{"-dir", held.dir, "-readings", fifo}, flags...)...)
-	held.id = held.post(runPath, nil, "Prefer", "respond-async").want(202).str("id")
+	held.id = held.post(runPath, nil, "Prefer", "respond-async").Want(202).Text("id")
 	return held
 }
 
@@ -247,7 +247,7 @@ func (r *heldRun) finish(w *os.File) {
 	io.WriteString(w, fourReadings)
 	w.Close()
 	testkit.Eventually(r.t, "the run has ended", func() bool {
-		rec := r.get(runPath).want(200).json()
+		rec := r.get(runPath).Want(200).JSON()
 		return rec["id"] != r.id || rec["status"] != "running"
 	})
 }
@@ -271,8 +271,8 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	held := holdRun(t)
 	held.release()
-	before := held.get(listingPath + "/impact").want(200).body
-	held.post(runPath+"?high=8", nil, "Prefer", "respond-async").want(202)
+	before := held.get(listingPath + "/impact").Want(200).Body
+	held.post(runPath+"?high=8", nil, "Prefer", "respond-async").Want(202)
 	w := held.open()
 	io.WriteString(w, fourReadings[:60])
 	held.process.cmd.Process.Signal(os.Interrupt)
@@ -282,7 +282,7 @@ func TestAStopLeavesTheFilesAsTheyAre(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 	h := start(t, "-dir", held.dir)
-	if after := h.get(listingPath + "/impact").want(200).body; string(after) != string(before) {
+	if after := h.get(listingPath + "/impact").Want(200).Body; string(after) != string(before) {
 		t.Errorf("changed:\n%s", after)
 	}
 }
@@ -297,7 +297,7 @@ func TestARunOfAFileThatWasReplacedIsAnotherRun(t *testing.T) {
 	if err := os.WriteFile(held.fifo, []byte(fourReadings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if second := held.post(runPath, nil, "Prefer", "respond-async").want(202).str("id"); second == held.id {
+	if second := held.post(runPath, nil, "Prefer", "respond-async").Want(202).Text("id"); second == held.id {
 		t.Errorf("another file joins")
 	}
 	held.finish(w)
@@ -307,21 +307,21 @@ func TestAFolderRemovedByHandIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := start(t, "-dir", dir)
-	h.upload(fourReadings).want(200)
+	h.upload(fourReadings).Want(200)
 	if err := os.RemoveAll(filepath.Join(dir, "phase2")); err != nil {
 		t.Fatal(err)
 	}
-	h.get(listingPath+"/impact").want(404, "file_unavailable")
-	h.upload(fourReadings).want(200)
-	h.get(listingPath + "/impact").want(200)
+	h.get(listingPath+"/impact").Want(404, "file_unavailable")
+	h.upload(fourReadings).Want(200)
+	h.get(listingPath + "/impact").Want(200)
 }
 
 func TestAFailedRunTellsOfAllItsInput(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	readings := "no header\n" + strings.Repeat("and more\n", 100_000)
-	h.upload(readings).want(422, "unusable_readings")
-	if got := h.get(runPath).json()["source"].(object)["bytes"]; got != float64(len(readings)) {
+	h.upload(readings).Want(422, "unusable_readings")
+	if got := h.get(runPath).JSON()["source"].(object)["bytes"]; got != float64(len(readings)) {
 		t.Errorf("source of %v bytes, sent were %d", got, len(readings))
 	}
 }
@@ -337,11 +337,11 @@ func TestRealReadings(t *testing.T) {
 		t.Skip("the readings are not part of the project; AUTHHUB_REAL_READINGS says where they are: ", err)
 	}
 	h := start(t, "-ephemeral", "-readings", file)
-	rec := h.post(runPath, nil).want(200).json()
+	rec := h.post(runPath, nil).Want(200).JSON()
 	if got := fmt.Sprint(rec["screening"].(object)["rows"], rec["screening"].(object)["rejected"]); got != "43414 map[malformed:0 out_of_order:0 saturated:1061]" {
 		t.Errorf("screening %s", got)
 	}
-	if alerts := h.get(listingPath + "/alertesph").json()["alerts"].([]any); len(alerts) != 54 {
+	if alerts := h.get(listingPath + "/alertesph").JSON()["alerts"].([]any); len(alerts) != 54 {
 		t.Errorf("%d alerts", len(alerts))
 	}
 }

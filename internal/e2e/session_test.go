@@ -17,7 +17,7 @@ func TestTokensHoldWhatTheContractSays(t *testing.T) {
 	h := newStillHub(t)
 	p := h.login("admin")
 
-	access, refresh := payload(t, p.access), payload(t, p.refresh)
+	access, refresh := payload(t, p.Access), payload(t, p.Refresh)
 
 	now := float64(noon.Unix())
 	if got := keysOf(access); !slices.Equal(got, []string{"exp", "iat", "iss", "jti", "role", "sid", "sub", "username"}) {
@@ -35,7 +35,7 @@ func TestTokensHoldWhatTheContractSays(t *testing.T) {
 	if access["sid"] != refresh["sid"] || access["jti"] == refresh["jti"] {
 		t.Errorf("sid %v %v jti %v %v", access["sid"], refresh["sid"], access["jti"], refresh["jti"])
 	}
-	for token, header := range map[string]string{p.access: `{"alg":"HS256","typ":"at+jwt"}`, p.refresh: `{"alg":"HS256","typ":"rt+jwt"}`} {
+	for token, header := range map[string]string{p.Access: `{"alg":"HS256","typ":"at+jwt"}`, p.Refresh: `{"alg":"HS256","typ":"rt+jwt"}`} {
 		if got, _ := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]); string(got) != header {
 			t.Errorf("header %s", got)
 		}
@@ -49,17 +49,17 @@ func TestLifetimesToOrder(t *testing.T) {
 		return h.post(loginPath, `{"username":"demo","password":"demo-password","expires_in":`+access+`,"refresh_expires_in":`+refresh+`}`, "Content-Type", "application/json")
 	}
 
-	body := order("0.25", "1.5").want(200).json()
+	body := order("0.25", "1.5").Want(200).JSON()
 	if body["expires_in"] != 0.25 || body["refresh_expires_in"] != 1.5 {
 		t.Errorf("%v %v", body["expires_in"], body["refresh_expires_in"])
 	}
-	order("900", "604800").want(200)
-	h.post(loginPath, "username=demo&password=demo-password&expires_in=5", formType...).want(200)
-	h.post(loginPath, "username=demo&password=demo-password&expires_in=1_0", formType...).want(422, "invalid_field")
+	order("900", "604800").Want(200)
+	h.post(loginPath, "username=demo&password=demo-password&expires_in=5", formType...).Want(200)
+	h.post(loginPath, "username=demo&password=demo-password&expires_in=1_0", formType...).Want(422, "invalid_field")
 	for _, bad := range []string{"0", "-1", "900.001", "1e999", `"NaN"`, `"Inf"`, `"5s"`, "true", "[5]"} {
-		order(bad, "1").want(422, "invalid_field")
+		order(bad, "1").Want(422, "invalid_field")
 		if bad != "900.001" { // longer than an access token may live, not than a refresh token
-			order("1", bad).want(422, "invalid_field")
+			order("1", bad).Want(422, "invalid_field")
 		}
 	}
 }
@@ -67,18 +67,18 @@ func TestLifetimesToOrder(t *testing.T) {
 func TestAccessTokenExpiresToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
-	p := h.post(loginPath, object{"username": "demo", "password": "demo-password", "expires_in": 2.5}).want(200).pair()
+	p := h.post(loginPath, object{"username": "demo", "password": "demo-password", "expires_in": 2.5}).Want(200).Pair()
 
 	h.advance(2499 * time.Millisecond)
-	h.me(p.access).want(200)
+	h.me(p.Access).Want(200)
 	h.advance(time.Millisecond) // RFC 7519 section 4.1.4: on or after
-	h.me(p.access).want(401, "token_expired")
+	h.me(p.Access).Want(401, "token_expired")
 
-	body := h.refresh(p.refresh).want(200)
-	if got := body.json()["expires_in"]; got != 2.5 {
+	body := h.refresh(p.Refresh).Want(200)
+	if got := body.JSON()["expires_in"]; got != 2.5 {
 		t.Errorf("the session keeps its lifetimes; expires_in is %v", got)
 	}
-	h.me(body.pair().access).want(200)
+	h.me(body.Pair().Access).Want(200)
 }
 
 func TestBearer(t *testing.T) {
@@ -90,30 +90,30 @@ func TestBearer(t *testing.T) {
 		status       int
 		code         string
 	}{
-		{"scheme in any case", "bEARER " + p.access, 200, ""},
-		{"two spaces", "Bearer  " + p.access, 200, ""},
+		{"scheme in any case", "bEARER " + p.Access, 200, ""},
+		{"two spaces", "Bearer  " + p.Access, 200, ""},
 		{"other scheme", "Basic ZGVtbzpkZW1v", 401, "token_missing"},
 		{"no token", "Bearer", 401, "token_missing"},
 		{"no token but a space", "Bearer  ", 401, "token_missing"},
 		{"a comma", "Bearer ,", 401, "token_malformed"},
-		{"no scheme", p.access, 401, "token_missing"},
-		{"refresh token", "Bearer " + p.refresh, 401, "token_wrong_type"},
-		{"two tokens", "Bearer " + p.access + " " + p.access, 401, "token_malformed"},
+		{"no scheme", p.Access, 401, "token_missing"},
+		{"refresh token", "Bearer " + p.Refresh, 401, "token_wrong_type"},
+		{"two tokens", "Bearer " + p.Access + " " + p.Access, 401, "token_malformed"},
 	} {
-		a := h.get(mePath, "Authorization", row.header).want(row.status)
+		a := h.get(mePath, "Authorization", row.header).Want(row.status)
 		if row.code != "" {
-			a.want(row.status, row.code)
+			a.Want(row.status, row.code)
 		}
 	}
-	h.get(mePath).want(401, "token_missing")
-	h.get(mePath, "Authorization", "Bearer "+p.access, "Authorization", "Bearer "+p.access).want(401, "token_malformed")
-	h.refresh(p.access).want(401, "token_wrong_type")
+	h.get(mePath).Want(401, "token_missing")
+	h.get(mePath, "Authorization", "Bearer "+p.Access, "Authorization", "Bearer "+p.Access).Want(401, "token_malformed")
+	h.refresh(p.Access).Want(401, "token_wrong_type")
 
 	// RFC 6750 section 3.1: no error code for a request without a token.
-	if got := h.get(mePath).header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
+	if got := h.get(mePath).Header.Get("WWW-Authenticate"); got != `Bearer realm="authhub"` {
 		t.Errorf("challenge %q", got)
 	}
-	if got := h.me("x").header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `Bearer realm="authhub", error="invalid_token", error_description="`) {
+	if got := h.me("x").Header.Get("WWW-Authenticate"); !strings.HasPrefix(got, `Bearer realm="authhub", error="invalid_token", error_description="`) {
 		t.Errorf("challenge %q", got)
 	}
 }
@@ -123,17 +123,17 @@ func TestRefreshRotates(t *testing.T) {
 	h := newStillHub(t)
 	first := h.login("demo")
 
-	second := h.refresh(first.refresh).want(200).pair()
-	third := h.post(refreshPath, nil, bearer(second.refresh)...).want(200).pair()
-	fourth := h.post(refreshPath, "refreshToken="+third.refresh, formType...).want(200).pair()
+	second := h.refresh(first.Refresh).Want(200).Pair()
+	third := h.post(refreshPath, nil, bearer(second.Refresh)...).Want(200).Pair()
+	fourth := h.post(refreshPath, "refreshToken="+third.Refresh, formType...).Want(200).Pair()
 	// The body's token counts where the header carries the access token, as it does in many clients.
-	fifth := h.post(refreshPath, map[string]string{"refresh_token": fourth.refresh}, bearer(fourth.access)...).want(200).pair()
+	fifth := h.post(refreshPath, map[string]string{"refresh_token": fourth.Refresh}, bearer(fourth.Access)...).Want(200).Pair()
 
 	for _, p := range []pair{first, second, third, fourth, fifth} {
-		h.me(p.access).want(200) // rotation spends refresh tokens only
+		h.me(p.Access).Want(200) // rotation spends refresh tokens only
 	}
-	if payload(t, fifth.refresh)["gen"] != 4.0 {
-		t.Errorf("gen %v", payload(t, fifth.refresh)["gen"])
+	if payload(t, fifth.Refresh)["gen"] != 4.0 {
+		t.Errorf("gen %v", payload(t, fifth.Refresh)["gen"])
 	}
 }
 
@@ -142,15 +142,15 @@ func TestReuseOfASpentRefreshTokenEndsTheSession(t *testing.T) {
 	h := newStillHub(t)
 	other := h.login("demo")
 	first := h.login("demo")
-	second := h.refresh(first.refresh).want(200).pair()
+	second := h.refresh(first.Refresh).Want(200).Pair()
 
-	h.refresh(first.refresh).want(401, "token_reused")
+	h.refresh(first.Refresh).Want(401, "token_reused")
 
-	h.me(first.access).want(401, "token_revoked")
-	h.me(second.access).want(401, "token_revoked")
-	h.refresh(second.refresh).want(401, "token_revoked")
-	h.refresh(first.refresh).want(401, "token_reused") // as before
-	h.me(other.access).want(200)
+	h.me(first.Access).Want(401, "token_revoked")
+	h.me(second.Access).Want(401, "token_revoked")
+	h.refresh(second.Refresh).Want(401, "token_revoked")
+	h.refresh(first.Refresh).Want(401, "token_reused") // as before
+	h.me(other.Access).Want(200)
 }
 
 func TestOneOfManyRefreshesWins(t *testing.T) {
@@ -162,10 +162,10 @@ func TestOneOfManyRefreshesWins(t *testing.T) {
 	codes := map[string]int{}
 	for range 8 {
 		wg.Go(func() {
-			a := h.refresh(p.refresh)
+			a := h.refresh(p.Refresh)
 			mu.Lock()
 			defer mu.Unlock()
-			codes[fmt.Sprint(a.status, a.str("code"))]++
+			codes[fmt.Sprint(a.Status, a.Text("code"))]++
 		})
 	}
 	wg.Wait()
@@ -181,24 +181,24 @@ func TestLogout(t *testing.T) {
 		name  string
 		token func(pair) string
 	}{
-		{"with the access token", func(p pair) string { return p.access }},
-		{"with the refresh token", func(p pair) string { return p.refresh }},
+		{"with the access token", func(p pair) string { return p.Access }},
+		{"with the refresh token", func(p pair) string { return p.Refresh }},
 	} {
 		p := h.login("demo")
-		if a := h.logout(row.token(p)).want(204); len(a.body) > 0 {
-			t.Errorf("%s: body %q", row.name, a.body)
+		if a := h.logout(row.token(p)).Want(204); len(a.Body) > 0 {
+			t.Errorf("%s: body %q", row.name, a.Body)
 		}
-		h.me(p.access).want(401, "token_revoked")
-		h.refresh(p.refresh).want(401, "token_revoked")
-		h.logout(row.token(p)).want(204) // twice is no error
+		h.me(p.Access).Want(401, "token_revoked")
+		h.refresh(p.Refresh).Want(401, "token_revoked")
+		h.logout(row.token(p)).Want(204) // twice is no error
 	}
 
 	late := h.login("demo")
 	h.advance(16 * time.Minute)
-	h.logout(late.access).want(204)
-	h.refresh(late.refresh).want(401, "token_revoked")
-	h.logout(late.access+"x").want(401, "token_malformed")
-	h.post(logoutPath, nil).want(401, "token_missing")
+	h.logout(late.Access).Want(204)
+	h.refresh(late.Refresh).Want(401, "token_revoked")
+	h.logout(late.Access+"x").Want(401, "token_malformed")
+	h.post(logoutPath, nil).Want(401, "token_missing")
 }
 
 func TestLogoutOfAllSessions(t *testing.T) {
@@ -206,15 +206,15 @@ func TestLogoutOfAllSessions(t *testing.T) {
 	h := newStillHub(t)
 	one, two, foreign := h.login("demo"), h.login("demo"), h.login("admin")
 
-	h.post(logoutPath+"?all=perhaps", nil, bearer(one.access)...).want(422, "invalid_field")
-	h.post(logoutPath+"?all=true", nil, bearer(one.access)...).want(204)
+	h.post(logoutPath+"?all=perhaps", nil, bearer(one.Access)...).Want(422, "invalid_field")
+	h.post(logoutPath+"?all=true", nil, bearer(one.Access)...).Want(204)
 
-	h.me(one.access).want(401, "token_revoked")
-	h.me(two.access).want(401, "token_revoked")
-	h.me(foreign.access).want(200)
+	h.me(one.Access).Want(401, "token_revoked")
+	h.me(two.Access).Want(401, "token_revoked")
+	h.me(foreign.Access).Want(200)
 	after := h.login("demo")
-	h.post(logoutPath+"?all=true", nil, bearer(one.access)...).want(204) // its session has no say any more
-	h.me(after.access).want(200)
+	h.post(logoutPath+"?all=true", nil, bearer(one.Access)...).Want(204) // its session has no say any more
+	h.me(after.Access).Want(200)
 }
 
 func TestLogoutOfOtherSessions(t *testing.T) {
@@ -222,22 +222,22 @@ func TestLogoutOfOtherSessions(t *testing.T) {
 	h := newStillHub(t)
 	own, other, foreign := h.login("demo"), h.login("demo"), h.login("admin")
 
-	h.post(logoutPath+"?others=perhaps", nil, bearer(own.access)...).want(422, "invalid_field")
-	h.post(logoutPath+"?others=true&all=true", nil, bearer(own.access)...).want(422, "invalid_field")
-	h.post(logoutPath+"?others=true", nil, bearer(own.access)...).want(204)
+	h.post(logoutPath+"?others=perhaps", nil, bearer(own.Access)...).Want(422, "invalid_field")
+	h.post(logoutPath+"?others=true&all=true", nil, bearer(own.Access)...).Want(422, "invalid_field")
+	h.post(logoutPath+"?others=true", nil, bearer(own.Access)...).Want(204)
 
-	h.me(own.access).want(200)
-	h.me(other.access).want(401, "token_revoked")
-	h.me(foreign.access).want(200)
-	h.post(logoutPath+"?others=true", nil, bearer(other.access)...).want(204) // its session has no say any more
-	h.me(own.access).want(200)
+	h.me(own.Access).Want(200)
+	h.me(other.Access).Want(401, "token_revoked")
+	h.me(foreign.Access).Want(200)
+	h.post(logoutPath+"?others=true", nil, bearer(other.Access)...).Want(204) // its session has no say any more
+	h.me(own.Access).Want(200)
 }
 
 func TestExpiredSessionsMakeRoomFirst(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	kept := h.login("demo")
-	h.post(loginPath, object{"username": "demo", "password": "demo-password", "expires_in": 1, "refresh_expires_in": 1}).want(200)
+	h.post(loginPath, object{"username": "demo", "password": "demo-password", "expires_in": 1, "refresh_expires_in": 1}).Want(200)
 	for range 1_000 - 2 {
 		h.login("demo")
 	}
@@ -245,31 +245,31 @@ func TestExpiredSessionsMakeRoomFirst(t *testing.T) {
 
 	h.login("demo")
 
-	h.me(kept.access).want(200)
+	h.me(kept.Access).Want(200)
 }
 
 func TestAStateThatOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	flags := []string{"-dir", t.TempDir(), "-users", writeUsers(t, 0)}
 	h := start(t, flags...)
-	kim := h.post(registerPath, object{"username": "kim", "password": "12345678"}).want(201).pair()
+	kim := h.post(registerPath, object{"username": "kim", "password": "12345678"}).Want(201).Pair()
 	spent := h.login("demo")
-	current := h.refresh(spent.refresh).want(200).pair()
+	current := h.refresh(spent.Refresh).Want(200).Pair()
 	gone := h.login("demo")
-	h.logout(gone.access).want(204)
+	h.logout(gone.Access).Want(204)
 	stolen := h.login("demo")
-	h.refresh(stolen.refresh).want(200)
-	h.refresh(stolen.refresh).want(401, "token_reused")
+	h.refresh(stolen.Refresh).Want(200)
+	h.refresh(stolen.Refresh).Want(401, "token_reused")
 	h.process.stop(t)
 
 	h = start(t, flags...)
-	h.me(kim.access).want(200)
-	h.post(loginPath, object{"username": "kim", "password": "12345678"}).want(200)
-	h.me(current.access).want(200)
-	h.me(gone.access).want(401, "token_revoked")
-	h.refresh(gone.refresh).want(401, "token_revoked")
-	h.me(stolen.access).want(401, "token_revoked")
-	h.refresh(stolen.refresh).want(401, "token_reused") // the journal remembers why
-	h.refresh(spent.refresh).want(401, "token_reused")
-	h.refresh(current.refresh).want(401, "token_revoked")
+	h.me(kim.Access).Want(200)
+	h.post(loginPath, object{"username": "kim", "password": "12345678"}).Want(200)
+	h.me(current.Access).Want(200)
+	h.me(gone.Access).Want(401, "token_revoked")
+	h.refresh(gone.Refresh).Want(401, "token_revoked")
+	h.me(stolen.Access).Want(401, "token_revoked")
+	h.refresh(stolen.Refresh).Want(401, "token_reused") // the journal remembers why
+	h.refresh(spent.Refresh).Want(401, "token_reused")
+	h.refresh(current.Refresh).Want(401, "token_revoked")
 }

@@ -54,7 +54,7 @@ func TestSoak(t *testing.T) {
 			h.process.stop(t)
 		}
 	}
-	counts := start(t, "-dir", dir, "-users", users, "-lab").get("/lab").want(200).json()["counts"].(object)
+	counts := start(t, "-dir", dir, "-users", users, "-lab").get("/lab").Want(200).JSON()["counts"].(object)
 	records, live := strings.Count(testkit.ReadFile(t, filepath.Join(dir, "journal")), "\n"), counts["users"].(float64)+counts["sessions"].(float64)
 	t.Logf("%d requests, %d cut off, %d answers of 5xx; journal: %d records for %v live users and sessions", s.requests.Load(), s.cut.Load(), s.failed.Load(), records, live)
 	if float64(records) > 3*live+2_000 {
@@ -103,19 +103,19 @@ type soakClient struct {
 
 func (c *soakClient) step() {
 	switch n := c.random.IntN(100); {
-	case c.pair.access == "" || n < 4:
-		c.pair = c.count(c.h.try("POST", loginPath, right(c.name))).pair()
+	case c.pair.Access == "" || n < 4:
+		c.pair = c.count(c.h.try("POST", loginPath, right(c.name))).Pair()
 	case n < 30:
-		if a := c.count(c.h.try("POST", refreshPath, nil, bearer(c.pair.refresh)...)); a.status == 200 {
-			c.pair = a.pair()
+		if a := c.count(c.h.try("POST", refreshPath, nil, bearer(c.pair.Refresh)...)); a.Status == 200 {
+			c.pair = a.Pair()
 		} else {
 			c.pair = pair{}
 		}
 	case n < 34:
-		c.count(c.h.try("POST", logoutPath, nil, bearer(c.pair.access)...))
+		c.count(c.h.try("POST", logoutPath, nil, bearer(c.pair.Access)...))
 		c.pair = pair{}
 	case n < 60:
-		c.count(c.h.try("GET", mePath, nil, bearer(c.pair.access)...))
+		c.count(c.h.try("GET", mePath, nil, bearer(c.pair.Access)...))
 	case n < 62:
 		c.count(c.h.try("POST", registerPath, right(fmt.Sprintf("soaked-%d", c.names.Add(1)))))
 	case n < 66: // guesses at names that nobody has
@@ -148,9 +148,9 @@ func (c *soakClient) leave() {
 func (c *soakClient) count(a *answer, err error) *answer {
 	if err != nil {
 		c.t.Error(err)
-		return &answer{t: c.t}
+		return &answer{T: c.t}
 	}
-	if c.requests.Add(1); a.status >= 500 && a.str("code") != "busy" {
+	if c.requests.Add(1); a.Status >= 500 && a.Text("code") != "busy" {
 		c.failed.Add(1)
 	}
 	return a

@@ -175,12 +175,12 @@ var cleanElsewhere = []behaviour{
 	}},
 	{"an ordered token that has expired", nil, quiet, func(w *world) {
 		c := w.newTab(nil)
-		c.meWith(w.post("/lab/tokens", object{"user": "demo", "defect": "expired"}).want(201).str("token"))
-		c.meWith(w.post("/lab/tokens", object{"user": "demo", "defect": "wrong_type"}).want(201).str("token"))
+		c.meWith(w.post("/lab/tokens", object{"user": "demo", "defect": "expired"}).Want(201).Text("token"))
+		c.meWith(w.post("/lab/tokens", object{"user": "demo", "defect": "wrong_type"}).Want(201).Text("token"))
 	}},
 	{"a sound ordered refresh token, at once", nil, quiet, func(w *world) {
 		c := w.newTab(nil)
-		c.refreshWith(w.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).want(201).str("token"))
+		c.refreshWith(w.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).Want(201).Text("token"))
 		c.me()
 	}},
 	{"the frozen clock of a test", nil, nil, func(w *world) {
@@ -194,7 +194,7 @@ var cleanElsewhere = []behaviour{
 	{"a reset while a client is at work", nil, quiet, func(w *world) {
 		c := w.login()
 		c.me()
-		w.post("/lab/reset", nil).want(204)
+		w.post("/lab/reset", nil).Want(204)
 		if c.sound() == 401 {
 			c.login("demo")
 		}
@@ -205,16 +205,16 @@ var cleanElsewhere = []behaviour{
 		_, first := c.tokens.get()
 		w.drain()
 		c.refreshWith(first)
-		w.delete("/lab/requests").want(204)
+		w.delete("/lab/requests").Want(204)
 		c.refreshWith(first)
 	}},
 	{"a snapshot is put back", nil, quiet, func(w *world) {
 		c := w.login()
-		snapshot := w.get("/lab/snapshot").want(200).json()
+		snapshot := w.get("/lab/snapshot").Want(200).JSON()
 		_, first := c.tokens.get()
 		w.drain()
 		c.sound()
-		w.put("/lab/snapshot", snapshot).want(204)
+		w.put("/lab/snapshot", snapshot).Want(204)
 		w.drain()
 		c.refreshWith(first)
 		c.me()
@@ -270,9 +270,9 @@ var cleanElsewhere = []behaviour{
 	}},
 	{"a disabled account is met and comes back", nil, nil, func(w *world) {
 		c := w.login()
-		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		w.put("/lab/users/demo", object{"disabled": true}).Want(200)
 		c.me()
-		w.put("/lab/users/demo", object{"disabled": false}).want(200)
+		w.put("/lab/users/demo", object{"disabled": false}).Want(200)
 		c.me()
 		w.drain()
 		c.sound()
@@ -281,9 +281,9 @@ var cleanElsewhere = []behaviour{
 		c := w.login()
 		w.drain()
 		c.me()
-		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		w.put("/lab/users/demo", object{"disabled": true}).Want(200)
 		c.refresh()
-		w.put("/lab/users/demo", object{"disabled": false}).want(200)
+		w.put("/lab/users/demo", object{"disabled": false}).Want(200)
 		c.refresh()
 		c.me()
 	}},
@@ -296,7 +296,7 @@ var cleanElsewhere = []behaviour{
 		one.me()
 	}},
 	{"the oauth2 dialect: one refresh for all callers", nil, quiet, func(w *world) {
-		w.put("/lab/dialect", object{"name": "oauth2"}).want(200)
+		w.put("/lab/dialect", object{"name": "oauth2"}).Want(200)
 		c := w.login()
 		race(w)
 		callers(5, func(int) {

@@ -261,14 +261,14 @@ var cleanClients = []behaviour{
 		c := w.login()
 		for range 4 {
 			access, _ := c.tokens.get()
-			w.post("/lab/sessions/"+sid(w.t, access)+"/expire", object{}).want(200)
+			w.post("/lab/sessions/"+sid(w.t, access)+"/expire", object{}).Want(200)
 			c.sound()
 		}
 	}},
 	{"the lab revokes the session", nil, nil, func(w *world) {
 		c := w.login()
 		access, _ := c.tokens.get()
-		w.post("/lab/sessions/"+sid(w.t, access)+"/revoke", nil).want(204)
+		w.post("/lab/sessions/"+sid(w.t, access)+"/revoke", nil).Want(204)
 		c.sound()
 		c.login("demo")
 		c.me()

@@ -230,7 +230,7 @@ func (w *world) slowly(request string, last int, meanwhile func()) {
 func (w *world) unread(operation, request string) {
 	conn := w.dial()
 	io.WriteString(conn, request)
-	w.post("/lab/expect", object{"operation": operation, "status": 200}).want(200)
+	w.post("/lab/expect", object{"operation": operation, "status": 200}).Want(200)
 	time.Sleep(10 * time.Millisecond) // the answer is on its way
 	conn.Close()
 	time.Sleep(10 * time.Millisecond)
@@ -305,11 +305,11 @@ func (w *world) verdict() (findings, notes []string) {
 		w.advance(3 * time.Second)
 	}
 	operations := make(map[float64]string)
-	for _, r := range w.get("/lab/requests").want(200).list("requests") {
+	for _, r := range w.get("/lab/requests").Want(200).List("requests") {
 		operations[r["seq"].(float64)] = r["operation"].(string)
 	}
-	report := w.get("/lab/report").want(200)
-	return spellVerdict(report.list("findings"), operations), spellVerdict(report.list("notes"), operations)
+	report := w.get("/lab/report").Want(200)
+	return spellVerdict(report.List("findings"), operations), spellVerdict(report.List("notes"), operations)
 }
 
 // spellVerdict writes findings as rule(operation*count operation*count), in the order of the requests.
@@ -347,7 +347,7 @@ func behave(t *testing.T, b *behaviour) string {
 // spellRequests lists the record in short.
 func spellRequests(w *world) string {
 	var b bytes.Buffer
-	for _, r := range w.get("/lab/requests").list("requests") {
+	for _, r := range w.get("/lab/requests").List("requests") {
 		token, _ := r["token"].(object)
 		fmt.Fprintln(&b, r["seq"], r["at"], r["operation"], r["status"], r["code"], token["kind"], token["generation"], token["state"], r["fault"])
 	}

@@ -162,13 +162,13 @@ var faultyElsewhere = []behaviour{
 	}},
 	{"a sound ordered refresh token, twice", []string{"two_refreshes[refresh*2]"}, quiet, func(w *world) {
 		c := w.newTab(nil)
-		token := w.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).want(201).str("token")
+		token := w.post("/lab/tokens", object{"user": "demo", "kind": "refresh"}).Want(201).Text("token")
 		c.refreshWith(token)
 		c.refreshWith(token)
 	}},
 	{"a sound ordered access token after logout", []string{"token_after_logout[logout*1 me*1]"}, quiet, func(w *world) {
 		c := w.newTab(nil)
-		token := w.post("/lab/tokens", object{"user": "demo"}).want(201).str("token")
+		token := w.post("/lab/tokens", object{"user": "demo"}).Want(201).Text("token")
 		c.send("POST", logoutPath, nil, token)
 		c.meWith(token)
 	}},
@@ -262,13 +262,13 @@ var faultyElsewhere = []behaviour{
 	}},
 	{"a loop on a disabled account", []string{"repeated_failure[me*6]"}, nil, func(w *world) {
 		c := w.login()
-		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		w.put("/lab/users/demo", object{"disabled": true}).Want(200)
 		for range 6 {
 			c.me()
 		}
 	}},
 	{"the oauth2 dialect: every caller refreshes", []string{"two_refreshes[refresh*5]"}, quiet, func(w *world) {
-		w.put("/lab/dialect", object{"name": "oauth2"}).want(200)
+		w.put("/lab/dialect", object{"name": "oauth2"}).Want(200)
 		c := w.login()
 		race(w)
 		w.fault(object{"operation": "refresh", "hold": 5})
@@ -279,7 +279,7 @@ var faultyElsewhere = []behaviour{
 		})
 	}},
 	{"the oauth2 dialect: the new refresh token is not stored", []string{"spent_refresh_token[refresh*2]"}, quiet, func(w *world) {
-		w.put("/lab/dialect", object{"name": "oauth2"}).want(200)
+		w.put("/lab/dialect", object{"name": "oauth2"}).Want(200)
 		c := w.login()
 		access, old := c.tokens.get()
 		for range 2 {

@@ -114,7 +114,7 @@ var faultyClients = []behaviour{
 		_, old := c.tokens.get()
 		for range 2 {
 			access, _ := c.tokens.get()
-			w.post("/lab/sessions/"+sid(w.t, access)+"/expire", object{}).want(200)
+			w.post("/lab/sessions/"+sid(w.t, access)+"/expire", object{}).Want(200)
 			if c.me() == 401 && c.refreshWith(old) == 200 {
 				c.me()
 			}

@@ -143,7 +143,7 @@ var cleanTogether = []behaviour{
 	}},
 	{"twenty callers over six connections, and the account is disabled", nil, quiet, func(w *world) {
 		c := w.login().over(6)
-		w.put("/lab/users/demo", object{"disabled": true}).want(200)
+		w.put("/lab/users/demo", object{"disabled": true}).Want(200)
 		callers(20, func(int) { c.me() })
 	}},
 	{"thirty callers over six connections, each twice", nil, quiet, func(w *world) {

@@ -12,7 +12,7 @@ import (
 // fault queues a fault and returns its id.
 func (h *testHub) fault(order object) string {
 	h.t.Helper()
-	return h.post("/lab/faults", order).want(201).str("id")
+	return h.post("/lab/faults", order).Want(201).Text("id")
 }
 
 func TestDelay(t *testing.T) {
@@ -22,7 +22,7 @@ func TestDelay(t *testing.T) {
 		h.fault(object{"operation": "me", "delay": "2s", "status": 503})
 		start := time.Now()
 		h.clockTo(object{"frozen": true}) // a delay is real all the same
-		h.me("").want(503)
+		h.me("").Want(503)
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -48,15 +48,15 @@ func TestDelayEndsWithTheClient(t *testing.T) {
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v", took)
 		}
-		h.get("/api/run-ph-barrier-phase2").want(404, "no_run") // nothing was done
+		h.get("/api/run-ph-barrier-phase2").Want(404, "no_run") // nothing was done
 	})
 }
 
 func TestDelayEndsWithItsFaultAndWithTheHub(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *testHub){
-		"fault deleted":     func(h *testHub) { h.do("DELETE", "/ns/a/lab/faults/f1", nil).want(204) },
-		"namespace deleted": func(h *testHub) { h.do("DELETE", "/ns/a", nil).want(204) },
+		"fault deleted":     func(h *testHub) { h.do("DELETE", "/ns/a/lab/faults/f1", nil).Want(204) },
+		"namespace deleted": func(h *testHub) { h.do("DELETE", "/ns/a", nil).Want(204) },
 		"hub stopped":       func(h *testHub) { h.lab.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestDelayEndsWithItsFaultAndWithTheHub(t *testing.T) {
 				a.fault(object{"operation": "listing", "delay": "1m"})
 				start := time.Now()
 				time.AfterFunc(time.Second, func() { end(h) })
-				a.get("/api/files/phase2").want(200)
+				a.get("/api/files/phase2").Want(200)
 				if took := time.Since(start); took != time.Second {
 					t.Errorf("took %v", took)
 				}
@@ -91,9 +91,9 @@ func TestHoldShowsWhoWaitsAndGivesUp(t *testing.T) {
 		h := newTestHub(t)
 		h.fault(object{"operation": "listing", "hold": 3, "within": "4s", "status": 503})
 		start := time.Now()
-		all := inParallel(2, func() { h.get("/api/files/phase2").want(503) })
+		all := inParallel(2, func() { h.get("/api/files/phase2").Want(503) })
 		synctest.Wait()
-		f := h.get("/lab/faults").json()["faults"].([]any)[0].(object)
+		f := h.get("/lab/faults").JSON()["faults"].([]any)[0].(object)
 		if f["waiting"] != 2.0 || f["left"] != 1.0 || f["hits"] != 2.0 {
 			t.Error(f)
 		}
@@ -104,7 +104,7 @@ func TestHoldShowsWhoWaitsAndGivesUp(t *testing.T) {
 		if took := time.Since(start); took != 4*time.Second {
 			t.Errorf("gave up after %v", took)
 		}
-		h.get("/api/files/phase2").want(200) // the group was the only one
+		h.get("/api/files/phase2").Want(200) // the group was the only one
 	})
 }
 
@@ -114,8 +114,8 @@ func TestHoldGroups(t *testing.T) {
 		h := newTestHub(t)
 		h.fault(object{"operation": "listing", "hold": 2, "times": 2, "delay": "1s"})
 		start := time.Now()
-		inParallel(4, func() { h.get("/api/files/phase2").want(200) }).Wait()
-		h.get("/api/files/phase2").want(200)
+		inParallel(4, func() { h.get("/api/files/phase2").Want(200) }).Wait()
+		h.get("/api/files/phase2").Want(200)
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -137,7 +137,7 @@ func TestHoldGoesOnWithoutAClientThatLeft(t *testing.T) {
 		for i := range 2 {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Second)
-				h.get("/api/files/phase2").want(200)
+				h.get("/api/files/phase2").Want(200)
 			})
 		}
 		all.Wait()
@@ -151,9 +151,9 @@ func TestAnEscapedSlashNamesNothing(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	pair := h.login("demo")
-	h.post("/lab/faults", object{"operation": "listing", "status": 503, "times": 0}).want(201)
-	h.do("DELETE", "/lab/faults/f1%2Fx", nil).want(404, "not_found")
-	h.get("/api/files/phase2").want(503)
-	h.post("/lab/sessions/"+h.sessions()[0]["id"].(string)+"%2Fx/revoke", nil).want(404, "not_found")
-	h.me(pair.access).want(200)
+	h.post("/lab/faults", object{"operation": "listing", "status": 503, "times": 0}).Want(201)
+	h.do("DELETE", "/lab/faults/f1%2Fx", nil).Want(404, "not_found")
+	h.get("/api/files/phase2").Want(503)
+	h.post("/lab/sessions/"+h.sessions()[0]["id"].(string)+"%2Fx/revoke", nil).Want(404, "not_found")
+	h.me(pair.Access).Want(200)
 }

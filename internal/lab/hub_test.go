@@ -191,13 +191,11 @@ func (h *testHub) space(name string) *testHub {
 	return &inner
 }
 
-// answer is an answer, its body read.
-type answer struct {
-	t      testing.TB
-	status int
-	header http.Header
-	body   []byte
-}
+// answer and pair are what a hub answers.
+type (
+	answer = testkit.Answer
+	pair   = testkit.Pair
+)
 
 // do sends a request. body is sent as JSON unless it is a string, which is sent as it is; options are pairs of header
 // name and value.
@@ -216,7 +214,7 @@ func (h *testHub) do(method, path string, body any, options ...string) *answer {
 	}
 	w := httptest.NewRecorder()
 	h.front.ServeHTTP(w, r)
-	return &answer{h.t, w.Code, w.Header(), w.Body.Bytes()}
+	return &answer{T: h.t, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
 }
 
 func (h *testHub) get(path string) *answer            { h.t.Helper(); return h.do("GET", path, nil) }
@@ -227,36 +225,15 @@ func (h *testHub) me(token string) *answer {
 	return h.do("GET", "/api/authentication/me", nil, "Authorization", "Bearer "+token)
 }
 
-// pair is the two tokens of a session.
-type pair struct{ access, refresh string }
-
 func (h *testHub) login(user string) pair {
 	h.t.Helper()
-	a := h.post("/api/authentication/login", object{"username": user, "password": user + "-password"}).want(200)
-	return pair{a.str("access_token"), a.str("refresh_token")}
-}
-
-// want fails the test unless the answer has this status and, where one is given, this problem code.
-func (a *answer) want(status int, code ...string) *answer {
-	a.t.Helper()
-	testkit.Want(a.t, a.status, a.header, a.body, status, code...)
-	return a
-}
-
-func (a *answer) json() object {
-	a.t.Helper()
-	return testkit.JSON(a.t, a.body)
-}
-
-func (a *answer) str(member string) string {
-	text, _ := a.json()[member].(string)
-	return text
+	return h.post("/api/authentication/login", object{"username": user, "password": user + "-password"}).Want(200).Pair()
 }
 
 // requests returns the requests that the lab has seen.
 func (h *testHub) requests(query ...string) (list []object) {
 	h.t.Helper()
-	for _, r := range h.get("/lab/requests" + strings.Join(query, "")).want(200).json()["requests"].([]any) {
+	for _, r := range h.get("/lab/requests" + strings.Join(query, "")).Want(200).JSON()["requests"].([]any) {
 		list = append(list, r.(object))
 	}
 	return list

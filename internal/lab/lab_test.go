@@ -17,10 +17,10 @@ func TestDeletedNamespacesLeaveNothingInMemory(t *testing.T) {
 		a := h.space("a")
 		a.fault(object{"operation": "login", "delay": "1ms"})
 		a.login("demo")
-		a.post("/lab/reset", nil).want(204)
-		a.post("/api/run-ph-barrier-phase2", nil).want(200)
+		a.post("/lab/reset", nil).Want(204)
+		a.post("/api/run-ph-barrier-phase2", nil).Want(200)
 		gone := weak.Make(h.bench("a"))
-		h.do("DELETE", "/ns/a", nil).want(204)
+		h.do("DELETE", "/ns/a", nil).Want(204)
 		return gone
 	}
 	gone := use()
@@ -36,7 +36,7 @@ func TestNamespaceUnderADeletionLeavesNoFolder(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	b := h.bench("a")
-	h.do("DELETE", "/ns/a", nil).want(204)
+	h.do("DELETE", "/ns/a", nil).Want(204)
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", strings.NewReader("time,station,ph\n"))
 	r.Header.Set("Content-Type", "text/csv")

@@ -20,7 +20,7 @@ func BenchmarkCreateNamespace(b *testing.B) {
 func BenchmarkResetNamespace(b *testing.B) {
 	s := newTestHub(b).space("name")
 	for b.Loop() {
-		s.post("/lab/reset", nil).want(204)
+		s.post("/lab/reset", nil).Want(204)
 	}
 }
 
@@ -29,10 +29,10 @@ func BenchmarkResetAfterUse(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		for range 10 {
-			s.me(s.login("demo").access)
+			s.me(s.login("demo").Access)
 		}
 		b.StartTimer()
-		s.post("/lab/reset", nil).want(204)
+		s.post("/lab/reset", nil).Want(204)
 	}
 }
 
@@ -58,10 +58,10 @@ func FuzzLab(f *testing.F) {
 		s := h.space("fuzzed")
 		s.t = t
 		got := s.do(method, strings.NewReplacer("{sid}", "s", "{id}", "f1").Replace(path), body, "Content-Type", "application/json")
-		if got.status >= 500 {
-			t.Errorf("%s %s %q: %d %s", method, path, body, got.status, got.body)
+		if got.Status >= 500 {
+			t.Errorf("%s %s %q: %d %s", method, path, body, got.Status, got.Body)
 		}
-		s.post("/lab/reset", nil).want(204)
+		s.post("/lab/reset", nil).Want(204)
 	})
 }
 
@@ -95,8 +95,8 @@ func TestTheRecordKeepsNoRequestLine(t *testing.T) {
 	before := heapInUse()
 	for range 20 { // errors take their time
 		inParallel(25, func() {
-			h.get("/api/files/phase2?" + long).want(200)
-			h.get("/api/nothing?" + long).want(404)
+			h.get("/api/files/phase2?" + long).Want(200)
+			h.get("/api/nothing?" + long).Want(404)
 		}).Wait()
 	}
 	if held := int64(heapInUse()) - int64(before); held > 4<<20 {

@@ -23,7 +23,7 @@ func TestRecordIsARing(t *testing.T) {
 		l.End(r, func() {})
 	}
 
-	got := h.get("/lab/requests").want(200).json()
+	got := h.get("/lab/requests").Want(200).JSON()
 	list := got["requests"].([]any)
 	if len(list) != record.MaxRequests || list[0].(object)["seq"] != 4.0 || list[record.MaxRequests-1].(object)["seq"] != 10_003.0 || got["overwritten"] != 3.0 {
 		t.Error(len(list), list[0], got["overwritten"])
@@ -42,7 +42,7 @@ func TestExpectHoldsAtOnce(t *testing.T) {
 		h := newTestHub(t)
 		start := time.Now()
 		h.login("demo")
-		got := h.expectation(object{"operation": "login", "user": "demo"}).want(200).json()
+		got := h.expectation(object{"operation": "login", "user": "demo"}).Want(200).JSON()
 		if got["found"] != 1.0 || len(got["requests"].([]any)) != 1 {
 			t.Error(got)
 		}
@@ -58,9 +58,9 @@ func TestExpectWaits(t *testing.T) {
 		h := newTestHub(t)
 		start := time.Now()
 		pair := h.login("demo")
-		time.AfterFunc(time.Second, func() { h.me(pair.access) })
-		time.AfterFunc(2*time.Second, func() { h.me(pair.refresh) })
-		h.expectation(object{"operation": "me", "status": 401, "within": "30s"}).want(200)
+		time.AfterFunc(time.Second, func() { h.me(pair.Access) })
+		time.AfterFunc(2*time.Second, func() { h.me(pair.Refresh) })
+		h.expectation(object{"operation": "me", "status": 401, "within": "30s"}).Want(200)
 		if took := time.Since(start); took != 2*time.Second+overlap {
 			t.Errorf("took %v", took)
 		}
@@ -95,7 +95,7 @@ func TestExpectWatchesTheWholeTime(t *testing.T) {
 					time.AfterFunc(time.Duration(i+1)*time.Second, func() { h.get("/api/files/phase2") })
 				}
 				start := time.Now()
-				h.expectation(object{"operation": "listing", "count": tt.count, "within": "10s"}).want(tt.status)
+				h.expectation(object{"operation": "listing", "count": tt.count, "within": "10s"}).Want(tt.status)
 				if took := time.Since(start); took != tt.duration {
 					t.Errorf("took %v, want %v", took, tt.duration)
 				}
@@ -110,7 +110,7 @@ func TestExpectAfter(t *testing.T) {
 		h := newTestHub(t)
 		h.get("/api/files/phase2")
 		time.AfterFunc(time.Second, func() { h.get("/api/files/phase2") })
-		got := h.expectation(object{"operation": "listing", "after": 1}).want(200).json()
+		got := h.expectation(object{"operation": "listing", "after": 1}).Want(200).JSON()
 		if got["requests"].([]any)[0].(object)["seq"] != 2.0 {
 			t.Error(got)
 		}
@@ -130,13 +130,13 @@ func TestExpectEndsWithTheClientAndTheHub(t *testing.T) {
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v", took)
 		}
-		time.AfterFunc(time.Second, func() { h.do("DELETE", "/ns/a", nil).want(204) })
-		got := h.space("a").expectation(object{"operation": "me", "within": "30s"}).want(404, "not_found")
-		if !strings.Contains(got.str("detail"), "deleted") {
-			t.Errorf("%s", got.body)
+		time.AfterFunc(time.Second, func() { h.do("DELETE", "/ns/a", nil).Want(204) })
+		got := h.space("a").expectation(object{"operation": "me", "within": "30s"}).Want(404, "not_found")
+		if !strings.Contains(got.Text("detail"), "deleted") {
+			t.Errorf("%s", got.Body)
 		}
 		time.AfterFunc(time.Second, h.lab.Close)
-		h.expectation(object{"operation": "me", "within": "30s"}).want(503, "busy")
+		h.expectation(object{"operation": "me", "within": "30s"}).Want(503, "busy")
 		if took := time.Since(start); took != 3*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -147,9 +147,9 @@ func TestExpectGoesOnAcrossAReset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestHub(t)
-		h.get("/api/files/phase2").want(200)
-		time.AfterFunc(time.Second, func() { h.post("/lab/reset", nil).want(204) })
-		time.AfterFunc(2*time.Second, func() { h.get("/api/files/phase2").want(200) })
-		h.expectation(object{"operation": "listing", "count": object{"exactly": 1}}).want(200)
+		h.get("/api/files/phase2").Want(200)
+		time.AfterFunc(time.Second, func() { h.post("/lab/reset", nil).Want(204) })
+		time.AfterFunc(2*time.Second, func() { h.get("/api/files/phase2").Want(200) })
+		h.expectation(object{"operation": "listing", "count": object{"exactly": 1}}).Want(200)
 	})
 }

@@ -19,13 +19,13 @@ import (
 // clockTo turns the lab's clock.
 func (h *testHub) clockTo(body object) *answer {
 	h.t.Helper()
-	return h.do("PUT", "/lab/clock", body).want(200)
+	return h.do("PUT", "/lab/clock", body).Want(200)
 }
 
 // sessions returns the live sessions as the lab lists them.
 func (h *testHub) sessions() (list []object) {
 	h.t.Helper()
-	for _, s := range h.get("/lab/sessions").want(200).json()["sessions"].([]any) {
+	for _, s := range h.get("/lab/sessions").Want(200).JSON()["sessions"].([]any) {
 		list = append(list, s.(object))
 	}
 	return list
@@ -47,18 +47,18 @@ func TestClock(t *testing.T) {
 		{object{"at": "2030-05-01T02:00:00.25+02:00"}, "2030-05-01T00:00:00.250Z", true},
 		{object{"frozen": false, "advance": "750ms"}, "2030-05-01T00:00:01.000Z", false},
 	} {
-		got := h.clockTo(tt.body).json()
+		got := h.clockTo(tt.body).JSON()
 		if got["now"] != tt.now || got["frozen"] != tt.frozen || got["real"] != "2026-03-01T12:00:00.000Z" {
 			t.Errorf("%v: %v", tt.body, got)
 		}
 	}
 	h.clock.Advance(time.Minute)
-	if got := h.get("/lab").json()["time"].(object)["now"]; got != "2030-05-01T00:01:01.000Z" {
+	if got := h.get("/lab").JSON()["time"].(object)["now"]; got != "2030-05-01T00:01:01.000Z" {
 		t.Error("a minute later it is", got)
 	}
 	h.clockTo(object{"frozen": true})
 	h.clock.Advance(time.Minute)
-	if got := h.get("/lab").json()["time"].(object)["now"]; got != "2030-05-01T00:01:01.000Z" {
+	if got := h.get("/lab").JSON()["time"].(object)["now"]; got != "2030-05-01T00:01:01.000Z" {
 		t.Error("frozen for a minute, it is", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestResetEndsARun(t *testing.T) {
 	reset := make(chan struct{})
 	go func() {
 		defer close(reset)
-		h.post("/lab/reset", nil).want(204)
+		h.post("/lab/reset", nil).Want(204)
 	}()
 	testkit.Eventually(t, "the queue is closed", func() bool {
 		_, err := queue.Start("x", held.Parameters, held.Input)
@@ -92,18 +92,18 @@ func TestResetEndsARun(t *testing.T) {
 	})
 	close(held.release)
 	<-reset
-	h.get("/api/run-ph-barrier-phase2").want(404, "no_run")
+	h.get("/api/run-ph-barrier-phase2").Want(404, "no_run")
 	if entry := h.bench("").hub.Load().Folder.List()[results.Impact]; entry.Available {
 		t.Error("the run has published after the reset")
 	}
-	h.post("/api/run-ph-barrier-phase2", nil).want(200)
+	h.post("/api/run-ph-barrier-phase2", nil).Want(200)
 }
 
 // Whoever came before a reset does nothing after it, wherever the two meet.
 func TestResetRefusesWhoIsUnderWay(t *testing.T) {
 	t.Parallel()
 	snapshot := func(h *testHub) *answer {
-		return h.do("PUT", "/lab/snapshot", string(h.get("/lab/snapshot").body), "Content-Type", "application/json")
+		return h.do("PUT", "/lab/snapshot", string(h.get("/lab/snapshot").Body), "Content-Type", "application/json")
 	}
 	for name, tt := range map[string]struct {
 		order object
@@ -126,10 +126,10 @@ func TestResetRefusesWhoIsUnderWay(t *testing.T) {
 				}()
 				synctest.Wait()
 				start := time.Now()
-				tt.put(h).want(204)
-				got := (<-late).want(503, "busy")
-				if !strings.Contains(got.str("detail"), "reset") || time.Since(start) != 0 {
-					t.Errorf("%s, after %v", got.body, time.Since(start))
+				tt.put(h).Want(204)
+				got := (<-late).Want(503, "busy")
+				if !strings.Contains(got.Text("detail"), "reset") || time.Since(start) != 0 {
+					t.Errorf("%s, after %v", got.Body, time.Since(start))
 				}
 				if len(h.sessions()) != 0 || len(h.requests()) != 0 {
 					t.Errorf("the new state has %v and %v", h.sessions(), h.requests())
@@ -145,7 +145,7 @@ func TestResetRefusesAnOldHubsChanges(t *testing.T) {
 	b := h.bench("")
 	r := httptest.NewRequest("POST", "/api/run-ph-barrier-phase2", nil)
 	hub, served, _, leave := b.arrive(r, &record.Request{Exchange: judge.Exchange{Operation: "login"}}, "", nil)
-	h.post("/lab/reset", nil).want(204)
+	h.post("/lab/reset", nil).Want(204)
 	err := hub.Store.StartSession(served.Context(), hub.Store.UserByLogin("demo").NewSession("late", hub.Now(), time.Minute, time.Minute))
 	leave()
 	if !errors.Is(err, account.ErrReplaced) || len(h.sessions()) != 0 || len(b.underWay) != 0 {
