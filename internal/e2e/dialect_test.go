@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -309,6 +310,26 @@ func TestHostileRequestsInADialect(t *testing.T) {
 		if a := other.get("/dj-rest-auth/user/", "Cookie", cookie); a.Status != 401 {
 			t.Errorf("cookie %.40s: %d %s", cookie, a.Status, a.Body)
 		}
+	}
+}
+
+// A token that a test orders says what the dialect's own tokens say.
+func TestOrderedTokensHaveTheClaimsOfTheDialect(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "firebase")
+	for _, order := range []object{{"user": "demo"}, {"user": "demo", "defect": "expired"}, {"user": "demo", "claims": object{"email": "else@example.test"}}} {
+		claims := h.order(order).JSON()["claims"].(object)
+		email := "demo@example.test"
+		if order["claims"] != nil {
+			email = "else@example.test"
+		}
+		if claims["auth_time"] != math.Floor(claims["iat"].(float64)) || claims["user_id"] != "user-demo" || claims["email"] != email {
+			t.Errorf("%v has the claims %v", order, claims)
+		}
+	}
+	h.me(h.order(object{"user": "demo"}).Text("token")).Want(200)
+	if claims := h.order(object{"user": "demo", "kind": "refresh"}).JSON()["claims"].(object); claims["auth_time"] != nil {
+		t.Errorf("a refresh token has the claims %v", claims)
 	}
 }
 

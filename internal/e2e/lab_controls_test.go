@@ -176,6 +176,34 @@ func TestWithoutRotation(t *testing.T) {
 	}
 }
 
+// A dialect comes with its rotation. What a test says of it comes before that, and the answer is what is in force.
+func TestAPolicyComesBeforeTheDialects(t *testing.T) {
+	t.Parallel()
+	h := newDialectHub(t, "simplejwt")
+	exchange := func(token string) *answer {
+		return h.post("/api/token/refresh/", object{"refresh": token})
+	}
+	for _, said := range []object{{"reuse": "strict"}, {"reuse": "grace", "grace": "10s"}} {
+		if got := h.put("/lab/refresh-policy", said).Want(200).JSON(); got["rotation"] != false {
+			t.Errorf("%v, and the dialect has no rotation: %v", said, got)
+		}
+	}
+	token := h.login("demo").Refresh
+	exchange(token).Want(200)
+	exchange(token).Want(200)
+
+	if got := h.put("/lab/refresh-policy", object{"rotation": true}).Want(200).JSON(); got["rotation"] != nil {
+		t.Errorf("with rotation: %v", got)
+	}
+	taken := string(h.get("/lab/snapshot").Want(200).Body)
+	for range 2 {
+		exchange(token).Want(200)
+		exchange(token).WantBody(401, `{"detail":"Token is invalid","code":"token_not_valid"}`)
+		h.post("/lab/reset", nil).Want(204)
+		h.put("/lab/snapshot", taken, jsonType...).Want(204)
+	}
+}
+
 func TestANamespaceByItsHost(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")

@@ -88,9 +88,11 @@ func (l *Lab) UsesCookies(r *http.Request) bool {
 	return d != nil && d.UsesCookies()
 }
 
-// reuse returns the refresh policy in force: the one that was set, without rotation where the dialect has none.
+// reuse returns the refresh policy in force: the one that was set, without rotation where the dialect has none and the
+// test has not asked for it.
 func (b *bench) reuse() account.ReusePolicy {
-	p := *b.policy.Load()
-	p.Keep = p.Keep || !b.dialect.Load().Rotation()
-	return p
+	p := b.policy.Load()
+	inForce := p.ReusePolicy
+	inForce.Keep = p.Keep || !p.rotates && !b.dialect.Load().Rotation()
+	return inForce
 }

@@ -94,7 +94,7 @@ type bench struct {
 
 	hub      atomic.Pointer[Parts] // replaced by reset; a request keeps the one it began with
 	clock    *labClock
-	policy   atomic.Pointer[account.ReusePolicy]
+	policy   atomic.Pointer[policy]
 	dialect  atomic.Pointer[dialect.Dialect]
 	ordered  atomic.Pointer[lifetimes]
 	faults   fault.Queue
@@ -127,7 +127,7 @@ func (l *Lab) Runs() *runs.Queue { return l.root.hub.Load().Runs }
 func (l *Lab) newBench(parts Parts) *bench {
 	b := &bench{lab: l, clock: newLabClock(parts.Now)}
 	b.ctx, b.gone = context.WithCancelCause(l.ctx)
-	b.policy.Store(new(account.ReusePolicy))
+	b.policy.Store(new(policy))
 	b.dialect.Store(l.Dialect)
 	b.ordered.Store(new(lifetimes))
 	b.created = b.clock.real()

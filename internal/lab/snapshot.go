@@ -35,7 +35,7 @@ const (
 // state is what reset and snapshots put in the place of what there is. The zero value is the seeds alone.
 type state struct {
 	clock     clockSetting
-	policy    account.ReusePolicy
+	policy    policy
 	lifetimes lifetimes
 	dialect   *dialect.Dialect // nil: none
 	faults    []*fault.Fault
@@ -76,7 +76,7 @@ func (b *bench) takeSnapshot(w http.ResponseWriter, _ *http.Request) error {
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	h := b.hub.Load()
-	s := snapshot{Version: snapshotVersion, Policy: viewPolicy(*b.policy.Load()), Faults: b.faults.Orders()}
+	s := snapshot{Version: snapshotVersion, Policy: b.policy.Load().view(), Faults: b.faults.Orders()}
 	if setting := b.clock.setting.Load(); setting.frozen {
 		s.Time.FrozenAt = &setting.at
 	} else {
@@ -189,15 +189,15 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		in.Fault("version", fmt.Sprintf("must be %d", snapshotVersion))
 	}
 	checked.clock = s.Time.setting(b.clock.real(), in)
-	policy := strict.New(map[string]any{"reuse": s.Policy.Reuse})
+	set := strict.New(map[string]any{"reuse": s.Policy.Reuse})
 	if s.Policy.Grace != "" {
-		policy.Members["grace"] = s.Policy.Grace
+		set.Members["grace"] = s.Policy.Grace
 	}
 	if s.Policy.Rotation != nil {
-		policy.Members["rotation"] = *s.Policy.Rotation
+		set.Members["rotation"] = *s.Policy.Rotation
 	}
-	checked.policy = readPolicy(policy)
-	in.Adopt("policy", policy)
+	checked.policy = readPolicy(set)
+	in.Adopt("policy", set)
 	if s.Lifetimes != nil {
 		set := strict.New(s.Lifetimes.members())
 		checked.lifetimes = readLifetimes(set, lifetimes{})

@@ -20,7 +20,7 @@ import (
 type policyView struct {
 	Reuse    string `json:"reuse"` // strict, grace, allow
 	Grace    string `json:"grace,omitempty"`
-	Rotation *bool  `json:"rotation,omitempty"` // false: the refresh token stays; else absent
+	Rotation *bool  `json:"rotation,omitempty"` // false: the refresh token stays; true only in snapshots
 }
 
 // viewPolicy returns p as clients see it.
@@ -36,13 +36,29 @@ func viewPolicy(p account.ReusePolicy) policyView {
 	return policyView{Reuse: "strict"}
 }
 
+// policy is a refresh policy that a test has set.
+type policy struct {
+	account.ReusePolicy
+	rotates bool // said so, which comes before a dialect without rotation
+}
+
+// view returns p so that readPolicy reads the same.
+func (p policy) view() policyView {
+	v := viewPolicy(p.ReusePolicy)
+	if p.rotates {
+		v.Rotation = &p.rotates
+	}
+	return v
+}
+
 const maxGrace = 24 * time.Hour
 
 // readPolicy reads a policy. A grace of no time at all would be strict.
-func readPolicy(in *strict.Form) account.ReusePolicy {
-	p := account.ReusePolicy{Grace: in.Span("grace", time.Millisecond, maxGrace)}
+func readPolicy(in *strict.Form) policy {
+	p := policy{rotates: in.Truth("rotation", false)}
+	p.Grace = in.Span("grace", time.Millisecond, maxGrace)
 	reuse := in.OneOf("reuse", "strict", "grace", "allow")
-	p.Allow, p.Keep = reuse == "allow", !in.Truth("rotation", true)
+	p.Allow, p.Keep = reuse == "allow", in.Has("rotation") && !p.rotates
 	switch {
 	case !in.Has("reuse") && !in.Has("rotation"):
 		in.Fault("reuse", "is missing: one of strict, grace, allow")
@@ -67,7 +83,7 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	b.policy.Store(&p)
-	return reply.WriteJSON(w, http.StatusOK, viewPolicy(p))
+	return reply.WriteJSON(w, http.StatusOK, viewPolicy(b.reuse()))
 }
 
 func (b *bench) showState(w http.ResponseWriter, _ *http.Request) error {

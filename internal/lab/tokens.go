@@ -57,9 +57,8 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	now := h.Now()
 	access, refresh := h.Lifetimes()
-	s := owner.NewSession(b.lab.NewID(), now, access, refresh)
+	s := owner.NewSession(b.lab.NewID(), h.Now(), access, refresh)
 	if defect == "none" && overrides == nil {
 		s.ID = orderedPrefix + s.ID
 	} else {
@@ -77,7 +76,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	if defect == "wrong_type" { // a sound token of the other kind
 		k = theOther(k)
 	}
-	payload := override(defectiveClaims(s.Claims(k, owner), defect, now), overrides)
+	payload := override(b.orderedPayload(&s, owner, k, defect), overrides)
 	token, payload, err := h.signDefective(k, payload, defect)
 	if err != nil {
 		return err
@@ -108,16 +107,21 @@ func (h *Parts) userOf(in *strict.Form) *account.User {
 
 const defectMargin = time.Hour // how far from the time of the hub a defect of time lies
 
-// defectiveClaims returns the payload bytes for a defect that lies in the claims, or for none.
-func defectiveClaims(c jwt.Claims, defect string, now time.Time) []byte {
-	life := c.ExpiresAt - c.IssuedAt
-	margin := defectMargin.Milliseconds()
+// orderedPayload returns what the current token of s says, with what the dialect adds to access tokens, and with the
+// defect if that is one of time.
+func (b *bench) orderedPayload(s *account.Session, owner *account.User, k jwt.Kind, defect string) []byte {
+	c := s.Claims(k, owner)
+	life, margin := c.ExpiresAt-c.IssuedAt, defectMargin.Milliseconds()
 	switch defect {
 	case "expired":
 		c.IssuedAt, c.ExpiresAt = c.IssuedAt-margin-life, c.ExpiresAt-margin-life
 	case "not_yet_valid":
-		c.NotBefore = now.UnixMilli() + margin
+		c.NotBefore = c.IssuedAt + margin
 		c.ExpiresAt = c.NotBefore + life
+	}
+	if k == jwt.Access {
+		issued := time.UnixMilli(c.IssuedAt)
+		c.More = b.dialect.Load().Claims(owner.Record(), issued, issued)
 	}
 	return c.AppendJSON(nil)
 }
