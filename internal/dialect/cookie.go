@@ -49,7 +49,21 @@ func parseCookies(n node) *cookies {
 	if len(o.names) == 0 || c.access == nil && c.refresh == nil {
 		n.fault("must have access_token or refresh_token")
 	}
+	c.checkApart(n)
 	return c
+}
+
+// checkApart refuses two that browsers take for one (RFC 6265 section 5.3, step 11), since each replaces the other.
+func (c *cookies) checkApart(n node) {
+	names := []string{"access_token", "refresh_token", "csrf"}
+	all := []*cookie{c.access, c.refresh, c.csrf}
+	for i, one := range all {
+		for j, other := range all[:i] {
+			if one != nil && other != nil && one.name == other.name && one.path == other.path {
+				n.fault(fmt.Sprintf(`%s and %s are one cookie, %s with the path %s; give one of them another "name" or "path"`, names[j], names[i], one.name, one.path))
+			}
+		}
+	}
 }
 
 // cookie reads the cookie of a token.

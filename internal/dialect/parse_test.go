@@ -128,6 +128,8 @@ var faultyDescriptions = []struct{ description, path, detail string }{
 	{withMembers(`"cookies":{"refresh_token":{"name":"a b"}}`), "cookies.refresh_token.name", "letters, digits"},
 	{withMembers(`"cookies":{"refresh_token":{"name":"a","path":"/x; Domain=y"}}`), "cookies.refresh_token.path", "must be a path"},
 	{withMembers(`"cookies":{"refresh_token":{"name":"a","same_site":"none"}}`), "cookies.refresh_token", `needs "secure": true`},
+	{withMembers(`"cookies":{"access_token":{"name":"a"},"refresh_token":{"name":"a"}}`), "cookies", `access_token and refresh_token are one cookie, a with the path /; give one of them another "name" or "path"`},
+	{withMembers(`"cookies":{"refresh_token":{"name":"a","path":"/b"},"csrf":{"name":"a","path":"/b","header":"X"}}`), "cookies", "refresh_token and csrf are one cookie"},
 	{withMembers(`"lifetimes":{"access":"5"}`), "lifetimes.access", "must be a duration"},
 	{withMembers(`"rotation":"no"`), "rotation", "must be true or false"},
 	{withMembers(`"claims":{"sub":"x"}`), "claims.sub", "said by the hub itself"},
@@ -179,6 +181,7 @@ func TestSoundDescriptions(t *testing.T) {
 			"cookies":{"access_token":{"name":"at","path":"/v9/"},"refresh_token":{"name":"rt"}}`,
 		`"operations":[{"op":"me","on":"GET /me","in":{"token":"cookie.script"}}],"cookies":{"refresh_token":{"name":"rt"}}`,
 		`"operations":[{"op":"me","on":"GET /me","in":{"token":"cookie.script"}}]`,
+		`"operations":[{"op":"me","on":"GET /me"}],"cookies":{"access_token":{"name":"a"},"refresh_token":{"name":"a","path":"/b"},"csrf":{"name":"__Host-c","secure":true,"header":"X"}}`,
 		`"operations":[{"op":"me","on":"GET /me","out":"@a"}],"templates":{"a":["@b"],"b":"$user.id","c":"$code"},"errors":{"*":{"body":"@c"}}`,
 	} {
 		parse(t, `{"name":"x",`+rest+`}`)

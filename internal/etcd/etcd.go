@@ -75,8 +75,8 @@ type node struct {
 	down error // why the latest try failed; nil if it did not
 }
 
-// Dial returns a client of the cluster at address, and the path that the address ends in. It asks nobody yet.
-// The form of address is SCHEME://[USER:PASSWORD@]HOST:PORT[,SCHEME://HOST:PORT…][/PATH].
+// Dial returns a client of the cluster at address, and the path that it names. It asks nobody yet.
+// The form of address is SCHEME://[USER:PASSWORD@]HOST:PORT[,SCHEME://HOST:PORT…][/PATH]. Its error is ErrAddress.
 func Dial(address string, log *slog.Logger) (*Client, string, error) {
 	c := &Client{log: log, http: &http.Client{
 		Transport: &http.Transport{
@@ -98,6 +98,9 @@ func Dial(address string, log *slog.Logger) (*Client, string, error) {
 			c.password, _ = u.User.Password()
 		}
 		if at := strings.Trim(u.Path, "/"); at != "" {
+			if path != "" && path != at { // hubs of one cluster would not meet
+				return nil, "", ErrAddress
+			}
 			path = at
 		}
 		c.nodes = append(c.nodes, &node{address: u.Scheme + "://" + u.Host})

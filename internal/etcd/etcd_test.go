@@ -46,6 +46,7 @@ func TestDialReadsAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"http://n1:2379":                                  "http://n1:2379 at ",
 		"http://n1:2379,http://n2:2379/authhub":           "http://n1:2379 http://n2:2379 at authhub",
+		"http://n1:2379/a,http://n2:2379/a/":              "http://n1:2379 http://n2:2379 at a",
 		"https://user:pass@n1:2379, https://n2:2379/a/b/": "https://n1:2379 https://n2:2379 at a/b",
 	} {
 		c, path, err := etcd.Dial(address, slog.New(slog.DiscardHandler))
@@ -53,7 +54,7 @@ func TestDialReadsAddresses(t *testing.T) {
 			t.Errorf("Dial(%q) = %v, %q, %v; want %s", address, c, path, err, want)
 		}
 	}
-	for _, address := range []string{"", "n1:2379", "ftp://n1:2379", "http://", "http://n1:2379,", "http://n1:2379?x=1", "http://user:se%cret@n1"} {
+	for _, address := range []string{"", "n1:2379", "ftp://n1:2379", "http://", "http://n1:2379,", "http://n1:2379?x=1", "http://n1:2379/a,http://n2:2379/b", "http://user:se%cret@n1"} {
 		if _, _, err := etcd.Dial(address, slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "se%cret") {
 			t.Errorf("Dial(%q): %v", address, err)
 		}
