@@ -108,11 +108,11 @@ func FuzzServing(f *testing.F) {
 func BenchmarkFiles(b *testing.B) {
 	h := newTestHub(b)
 	handler := benchEdge(h)
-	h.post("/api/run-ph-barrier-phase2", nil).Want(http.StatusOK)
-	path := "/api/files/phase2/barrier"
+	h.post(runPath, nil).Want(http.StatusOK)
+	path := listingPath + "/barrier"
 	etag := h.get(path).Header.Get("ETag")
 	for name, r := range map[string]*benchRequest{
-		"listing": newBenchRequest(b, "GET", "/api/files/phase2"),
+		"listing": newBenchRequest(b, "GET", listingPath),
 		"plain":   newBenchRequest(b, "GET", path),
 		"gzip":    newBenchRequest(b, "GET", path, "Accept-Encoding", "gzip"),
 		"304":     newBenchRequest(b, "GET", path, "If-None-Match", etag),
@@ -136,7 +136,7 @@ func growFile(b *testing.B, n int) {
 	if err := os.WriteFile(filepath.Join(h.output.Path(), results.Barrier.Name()), make([]byte, n), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	handler, r := benchEdge(h), newBenchRequest(b, "GET", "/api/files/phase2/barrier")
+	handler, r := benchEdge(h), newBenchRequest(b, "GET", listingPath+"/barrier")
 	before := liveMB()
 	r.send(handler, http.StatusOK, "")
 	r.writer.body = nil // the benchmark keeps a buffer of its own

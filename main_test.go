@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"authhub/internal/account"
 	"authhub/internal/edge"
@@ -173,17 +174,17 @@ func (h *testHub) post(target string, body any, options ...string) *answer {
 
 func (h *testHub) login(name string) pair {
 	h.t.Helper()
-	return h.post("/api/authentication/login", map[string]any{"username": name, "password": name + "-password"}).Want(200).Pair()
+	return h.post(loginPath, right(name)).Want(200).Pair()
 }
 
 func (h *testHub) me(token string) *answer {
 	h.t.Helper()
-	return h.get("/api/authentication/me", bearerOf(token)...)
+	return h.get(mePath, bearerOf(token)...)
 }
 
 func (h *testHub) refreshWith(token string) *answer {
 	h.t.Helper()
-	return h.post("/api/authentication/refresh", map[string]string{"refresh_token": token})
+	return h.post(refreshPath, object{"refresh_token": token})
 }
 
 func bearerOf(token string) []string { return []string{"Authorization", "Bearer " + token} }
@@ -213,6 +214,44 @@ func FuzzHeaders(f *testing.F) {
 				t.Errorf("origin %q may read", allowed)
 			}
 			h.clear(t)
+		}
+	})
+}
+
+var postRoutes = []string{registerPath, loginPath, refreshPath, logoutPath, runPath}
+
+// FuzzBodies: JSON, forms and anything else that a Content-Type may announce, to every POST.
+func FuzzBodies(f *testing.F) {
+	h, demo := newFuzzHub(f)
+	for i, body := range []string{
+		`{"username":"fuzzer","password":"password-1","email":"a@b.test","name":"A"}`,
+		`{"username":"demo","password":"demo-password","expires_in":1e999,"refresh_expires_in":-0}`,
+		`{"username":"demo","password":"demo-password","expires_in":"NaN","refresh_expires_in":"Inf"}`,
+		`{"username":"demo","password":"demo-password","expires_in":1e-320,"refresh_expires_in":0x1p-2}`,
+		`{"username":"demo","username":null,"password":["\ud800"]}`,
+		`{"email":"\"a b\"@c.test","password":"password-1"}`,
+		`{"refresh_token":"` + demo.Refresh + `","refreshToken":7}`,
+		strings.Repeat(`{"a":`, 5_000) + `1` + strings.Repeat(`}`, 5_000),
+		`username=demo&password=demo-password&expires_in=5&expires_in=x`, `username=%ff&password=%zz;x`, "\ufeff{}", `null`, `[]`, "",
+	} {
+		for kind := range 3 {
+			f.Add(uint8(i), uint8(kind), "", body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, route, kind uint8, contentType, body string) {
+		h.t = t
+		h.clear(t)
+		r := httptest.NewRequest("POST", postRoutes[int(route)%len(postRoutes)], strings.NewReader(body))
+		switch kind % 4 {
+		case 0:
+			r.Header.Set("Content-Type", "application/json")
+		case 1:
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		case 2:
+			r.Header.Set("Content-Type", contentType)
+		}
+		if a := h.mustStand(t, r); strings.HasPrefix(a.Header.Get("Content-Type"), "application/") && !utf8.Valid(a.Body) {
+			t.Errorf("an answer that is not UTF-8: %q", a.Body)
 		}
 	})
 }

@@ -235,7 +235,7 @@ func growUsers(b *testing.B, n int) {
 		b.Fatal(err)
 	}
 	held := liveMB() - before
-	handler, r := benchEdge(h), newBenchRequest(b, "POST", "/api/authentication/login", "Content-Type", "application/json")
+	handler, r := benchEdge(h), newBenchRequest(b, "POST", loginPath, "Content-Type", "application/json")
 	for i := range min(n, 20_000) {
 		name := seeds[i].Username
 		r.send(handler, http.StatusOK, `{"username":"`+name+`","password":"a password of `+name+`"}`)
@@ -253,7 +253,7 @@ func growSessions(b *testing.B, n int) {
 	h := newTestHub(b)
 	refs := fillSessions(b, h.embedded(), n, h.now())
 	held := liveMB() - before
-	handler, r := benchEdge(h), newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
+	handler, r := benchEdge(h), newBenchRequest(b, "POST", refreshPath, "Content-Type", "application/json")
 	for b.Loop() {
 		s, u, err := h.store.Live(b.Context(), refs[mathrand.IntN(n)])
 		if err != nil {
@@ -327,7 +327,7 @@ func growClients(b *testing.B, n int) {
 	b.ResetTimer()
 	for _, ref := range refs {
 		clients.Go(func() {
-			r := newBenchRequest(b, "POST", "/api/authentication/refresh", "Content-Type", "application/json")
+			r := newBenchRequest(b, "POST", refreshPath, "Content-Type", "application/json")
 			for left.Add(-1) >= 0 {
 				s, u, _ := h.store.Live(b.Context(), ref)
 				r.send(handler, http.StatusOK, refreshOrder(h, &s, u))

@@ -5,27 +5,23 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"authhub/internal/testkit"
 )
-
-// stillness is a clock that stands until it is set.
-type stillness struct{ at time.Time }
-
-func (s *stillness) now() time.Time { return s.at }
 
 const address = "192.0.2.1"
 
 // guess is a failed attempt, or the error of one that is not admitted.
-func guess(t *testing.T, th *Throttle, name string, clock *stillness) error {
+func guess(t *testing.T, th *Throttle, name string, clock *testkit.Clock) error {
 	t.Helper()
-	a, err := th.Begin(t.Context(), name, address, clock.now)
+	a, err := th.Begin(t.Context(), name, address, clock.Now)
 	if err == nil {
-		th.End(a, false, nil, clock.now())
+		th.End(a, false, nil, clock.Now())
 	}
 	return err
 }
 
-func mustGuess(t *testing.T, th *Throttle, name string, clock *stillness) {
+func mustGuess(t *testing.T, th *Throttle, name string, clock *testkit.Clock) {
 	t.Helper()
 	if err := guess(t, th, name, clock); err != nil {
 		t.Fatal(err)
@@ -37,7 +33,7 @@ func mustGuess(t *testing.T, th *Throttle, name string, clock *stillness) {
 func TestThrottleForgetsNothingInAFlood(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{0, 2 * maxThrottled} { // the name comes before the flood, or in the midst of it
-		th, clock := NewThrottle(), &stillness{time.UnixMilli(0)}
+		th, clock := NewThrottle(), testkit.NewClock()
 		flood := func(from, n int) {
 			for i := range n {
 				guess(t, th, strconv.Itoa(from+i), clock)
@@ -57,7 +53,7 @@ func TestThrottleForgetsNothingInAFlood(t *testing.T) {
 		if admitted > maxFailures || before == 0 && admitted != maxFailures {
 			t.Errorf("%d guesses at one name with %d names before it", admitted, before)
 		}
-		clock.at = clock.at.Add(failureWindow)
+		clock.Advance(failureWindow)
 		mustGuess(t, th, "admin", clock)
 	}
 }
@@ -65,10 +61,10 @@ func TestThrottleForgetsNothingInAFlood(t *testing.T) {
 // TestThrottleForgetsWhatIsOver: of names that come and go, none is kept for more than its minute for long.
 func TestThrottleForgetsWhatIsOver(t *testing.T) {
 	t.Parallel()
-	th, clock := NewThrottle(), &stillness{time.UnixMilli(0)}
+	th, clock := NewThrottle(), testkit.NewClock()
 	for i := range 10_000 {
 		mustGuess(t, th, strconv.Itoa(i), clock)
-		clock.at = clock.at.Add(failureWindow / 10)
+		clock.Advance(failureWindow / 10)
 	}
 	if n := len(th.own); n > 100 {
 		t.Errorf("%d names are remembered, of which 10 matter", n)
@@ -78,7 +74,7 @@ func TestThrottleForgetsWhatIsOver(t *testing.T) {
 // TestThrottleForgetsLongNames: a name that nobody can have is not kept.
 func TestThrottleForgetsLongNames(t *testing.T) {
 	t.Parallel()
-	th, clock := NewThrottle(), &stillness{time.UnixMilli(0)}
+	th, clock := NewThrottle(), testkit.NewClock()
 	for i := range maxFailures {
 		mustGuess(t, th, strings.Repeat("n", 30_000+i), clock)
 	}
