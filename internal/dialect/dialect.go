@@ -155,7 +155,7 @@ func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 	}
 	c := &Call{dialect: d, Operation: "other", Path: r.URL.Path}
 	if slices.ContainsFunc(params, func(named map[string]string) bool { return named != nil }) {
-		c.Path = reply.SafePath(r.URL.Path)
+		c.Path = request.SafePath(r.URL.Path)
 	}
 	q := &question{r: r}
 	c.asked = q

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 // log writes the line of a request that has been answered.
 func (e *edge) log(level slog.Level, seen *witness, r *http.Request, took time.Duration) {
 	line := []slog.Attr{
-		slog.String("method", r.Method), slog.String("path", reply.SafePath(r.URL.Path)), slog.Int("status", seen.status),
+		slog.String("method", r.Method), slog.String("path", request.SafePath(r.URL.Path)), slog.Int("status", seen.status),
 		slog.Int64("bytes", seen.bytes), slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("remote", r.RemoteAddr),
 	}
 	if seen.status >= 400 || seen.status == 0 || seen.noted("code") { // 0: the connection was cut; a dialect's errors may have 200

@@ -18,7 +18,6 @@ import (
 	"authhub/internal/jwt"
 	"authhub/internal/lab/judge"
 	"authhub/internal/lab/record"
-	"authhub/internal/reply"
 	"authhub/internal/request"
 )
 
@@ -39,7 +38,7 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 		seen.Path, token = strings.Clone(call.Path), call.Token
 		seen.Everywhere, seen.Elsewhere = call.Everywhere(), call.Elsewhere()
 	} else if operation == "other" {
-		seen.Path = reply.SafePath(r.URL.Path) // no route, so there may be anything in it
+		seen.Path = request.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
 	if token != "" {
 		seen.Presented = maphash.String(b.lab.identity, token)
@@ -86,6 +85,8 @@ type replayed struct {
 
 // broken is the rest of a body that could not be read to its end.
 type broken struct{ err error }
+
+func (b *broken) Read([]byte) (int, error) { return 0, b.err }
 
 // presentedToken returns the token that r presents to this operation, "" for none.
 func (b *bench) presentedToken(w http.ResponseWriter, r *http.Request, operation string) string {
@@ -151,7 +152,10 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 	if operation == "logout" || operation == "introspect" { // which take either kind
 		err = c.Check(c.Kind, now)
 	}
-	from := map[jwt.Kind]int{jwt.Access: s.AccessFrom, jwt.Refresh: s.RefreshFrom}[c.Kind]
+	from := s.AccessFrom
+	if c.Kind == jwt.Refresh {
+		from = s.RefreshFrom
+	}
 	switch {
 	case errors.Is(err, jwt.ErrWrongType):
 		return "wrong_type"

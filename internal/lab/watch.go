@@ -5,17 +5,14 @@ package lab
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"authhub/internal/account"
 	"authhub/internal/dialect"
-	"authhub/internal/jwt"
 	"authhub/internal/lab/fault"
 	"authhub/internal/lab/judge"
 	"authhub/internal/lab/record"
@@ -67,13 +64,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 	hub, served, f, leave := b.arrive(r, seen, token, call)
 	defer leave()
-	keep := operation == "login" || operation == "register" || operation == "refresh"
-	answer := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
-	answer.Settle = func() {
-		if operation == "logout" || answer.fails() {
-			linger(served.Context(), seen.Arrival.Machine)
-		}
-	}
+	answer := newResponse(w, served, seen, call)
 	defer func() {
 		if onConnection {
 			client.whenUnread(func() { b.requests.Update(seen, func() { seen.Left = true }) })
@@ -86,34 +77,11 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 			answer.Finish()
 			return
 		}
-		b.requests.Update(seen, func() { // waiting may have changed what the token is
-			before := seen.Current
-			hub.inspect(seen, token)
-			seen.Current.Pair, seen.Current.Expired = before.Pair, before.Expired // of when the client sent it
-		})
+		b.inspectAgain(hub, seen, token)
 	}
 	hub.Serve(answer.Tap, served, call)
 	r.Pattern = served.Pattern
 	answer.Finish()
-}
-
-// overlap is how long the answer to a logout, and one that is an error, takes at least.
-const overlap = 5 * time.Millisecond
-
-// linger lets an answer wait for a moment (overlap). The hub takes a tenth of a millisecond for it, and what the client
-// has sent at the same time over other connections would look as if it had been sent after the answer. Short waits: a
-// process that had to stand still for one of them hears what came meanwhile before the last.
-func linger(ctx context.Context, since time.Time) {
-	if time.Since(since) >= overlap {
-		return
-	}
-	for range overlap / time.Millisecond {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
 }
 
 // meet lets a request meet its fault, and reports whether that was all: then it has been answered, or nobody waits for
@@ -129,6 +97,16 @@ func (b *bench) meet(f *fault.Encounter, answer *fault.Tap, r *http.Request) boo
 		return true
 	}
 	return f.Strike(answer)
+}
+
+// inspectAgain writes to seen what its token is after a wait, which may have changed it. The pair that was current stays
+// the one of when the client sent the request.
+func (b *bench) inspectAgain(hub *Parts, seen *record.Request, token string) {
+	b.requests.Update(seen, func() {
+		before := seen.Current
+		hub.inspect(seen, token)
+		seen.Current.Pair, seen.Current.Expired = before.Pair, before.Expired
+	})
 }
 
 // read returns what r means in the dialect in force, or nil.
@@ -208,80 +186,4 @@ func (b *bench) note(hub *Parts, seen *record.Request, answer *response, body ui
 			seen.Session, seen.User = strings.Clone(c.Session), strings.Clone(c.Username)
 		}
 	})
-}
-
-// given returns the pair that was answered with, or nil.
-func (a *response) given(hub *Parts) *judge.Pair {
-	c, ok := a.created(hub)
-	if !ok {
-		return nil
-	}
-	return &judge.Pair{Generation: c.Generation, Issued: time.UnixMilli(c.IssuedAt), Lifetime: time.Duration(c.ExpiresAt-c.IssuedAt) * time.Millisecond}
-}
-
-// readRetryAfter returns how long from now a client is asked to wait, in seconds or until a date (RFC 9110 section
-// 10.2.3); 0 if it isn't.
-func readRetryAfter(value string, now time.Time) time.Duration {
-	if date, err := http.ParseTime(value); err == nil {
-		return max(0, date.Sub(now))
-	}
-	seconds, _ := strconv.Atoi(value)
-	return time.Duration(min(max(0, seconds), 1<<30)) * time.Second
-}
-
-// stateOfCode is what the hub's judgement says of a token. It counts more than a look at the token beforehand, which
-// another request may have overtaken.
-var stateOfCode = map[string]string{
-	"token_malformed": "malformed", "token_expired": "expired", "token_revoked": "revoked", "token_reused": "spent", "token_wrong_type": "wrong_type",
-}
-
-func (b *broken) Read([]byte) (int, error) { return 0, b.err }
-
-// answer is what the record wants to know of an answer.
-type response struct {
-	*fault.Tap
-	call *dialect.Call // nil: the hub's own API
-}
-
-// code returns the code of the error that was answered with; "" for none.
-func (a *response) code() string {
-	var p struct {
-		Code string `json:"code"`
-	}
-	if a.call != nil && !a.Injected {
-		return a.call.Result.Code
-	}
-	if a.Status >= 400 && strings.HasSuffix(a.Header().Get("Content-Type"), "json") {
-		json.Unmarshal(a.Kept, &p)
-	}
-	return p.Code
-}
-
-// fails reports whether the client does not get what it asked for.
-func (a *response) fails() bool {
-	return a.Status >= 400 || a.Dropped || a.Malformed || a.call != nil && a.call.Result.Code != ""
-}
-
-// hubStatus is what the hub itself answered, which a dialect may have told with another status.
-func (a *response) hubStatus() int {
-	if a.call != nil && a.Status != 0 {
-		return a.call.Result.Status
-	}
-	return a.Status
-}
-
-// created returns the claims of the session that was answered with, if one was.
-func (a *response) created(hub *Parts) (jwt.Claims, bool) {
-	var body struct {
-		AccessToken string `json:"access_token"`
-	}
-	if a.call != nil {
-		c, err := hub.Signer.Open(a.call.Result.AccessToken)
-		return c, err == nil && a.Keep
-	}
-	if !a.Keep || a.Status >= 300 || json.Unmarshal(a.Kept, &body) != nil {
-		return jwt.Claims{}, false
-	}
-	c, err := hub.Signer.Open(body.AccessToken)
-	return c, err == nil
 }

@@ -33,9 +33,8 @@ func UsualTimeouts() Timeouts {
 	return Timeouts{Header: 10 * time.Second, Idle: 2 * time.Minute, Read: 30 * time.Second, Write: time.Minute, Upload: 10 * time.Minute}
 }
 
-// Open opens the socket of -addr. Errors: an address in use, or that this
-// process can't have, with what to do about it; flags.ErrMisuse for a lab
-// without a key where others than this machine could reach it.
+// Open opens the socket of -addr. Errors: an address in use, or that this process can't have, with what to do about it;
+// flags.ErrMisuse for a lab without a key where others than this machine could reach it.
 func Open(o *flags.Options) (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -8,12 +8,12 @@ import "strings"
 type Index struct {
 	BaseURL    string      `json:"base_url"` // without a slash at the end
 	Name       string      `json:"name"`
-	Operations []IndexLine `json:"operations"`
+	Operations []indexLine `json:"operations"`
 	Version    string      `json:"version"`
 }
 
-// IndexLine is one operation of an index.
-type IndexLine struct {
+// indexLine is one operation of an index.
+type indexLine struct {
 	Method  string `json:"method"`
 	Href    string `json:"href"`
 	Purpose string `json:"purpose"`
@@ -23,6 +23,6 @@ type IndexLine struct {
 // Add adds an operation, unless it has no purpose.
 func (x *Index) Add(o Operation) {
 	if o.Purpose != "" {
-		x.Operations = append(x.Operations, IndexLine{o.Method, x.BaseURL + strings.TrimSuffix(o.Path, "{$}"), o.Purpose, o.Token})
+		x.Operations = append(x.Operations, indexLine{o.Method, x.BaseURL + strings.TrimSuffix(o.Path, "{$}"), o.Purpose, o.Token})
 	}
 }
