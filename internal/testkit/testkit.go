@@ -1,5 +1,5 @@
 // Package testkit is what the tests of several rooms share: how often to repeat, how to wait, a clock that stands,
-// files, and raw connections to a hub.
+// files, answers, and raw connections to a hub.
 package testkit
 
 import (
