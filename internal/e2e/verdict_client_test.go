@@ -30,6 +30,7 @@ type tab struct {
 	client *http.Client
 	tokens *tokens
 	single sync.Mutex // held while a well-made client refreshes
+	agent  string     // User-Agent; "": that of net/http
 }
 
 // tokens is where a client keeps its pair.
@@ -66,6 +67,12 @@ func (t *tab) over(connections int) *tab {
 	t.client.Transport = &http.Transport{MaxConnsPerHost: connections, DisableKeepAlives: connections == 0}
 	t.w.t.Cleanup(t.client.CloseIdleConnections)
 	return t
+}
+
+// inBrowser makes the tab one of a browser, with its six connections.
+func (t *tab) inBrowser() *tab {
+	t.agent = "Mozilla/5.0"
+	return t.over(6)
 }
 
 // login returns a tab whose user has logged in.
@@ -118,6 +125,9 @@ func (t *tab) sendIn(ctx context.Context, method, target string, body any, token
 		return 0, answer
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if t.agent != "" {
+		r.Header.Set("User-Agent", t.agent)
+	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -142,12 +142,12 @@ var cleanTogether = []behaviour{
 		})
 	}},
 	{"twenty callers over six connections, and the account is disabled", nil, quiet, func(w *world) {
-		c := w.login().over(6)
+		c := w.login().inBrowser()
 		w.put("/lab/users/demo", object{"disabled": true}).Want(200)
 		callers(20, func(int) { c.me() })
 	}},
 	{"thirty callers over six connections, each twice", nil, quiet, func(w *world) {
-		c := w.login().over(6)
+		c := w.login().inBrowser()
 		w.fault(object{"operation": "me", "status": 503, "times": 0})
 		for range 2 {
 			callers(30, func(int) { c.me() })

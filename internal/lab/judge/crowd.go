@@ -201,22 +201,23 @@ func isSideBySide(row []*Exchange) bool {
 
 const (
 	browser = 6  // connections that a browser opens to one host
-	queue   = 60 // callers at most that wait for one of them
+	queue   = 60 // callers on its page at most that wait for one of them
 )
 
 // callersOf returns how many callers at most sent a row that came side by side: as many as its requests over each
 // connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in
 // a browser. There they may be others that waited behind it, unless they are more than any page has (queue). It is 0
-// where five or more that came at once one after the other are most of the row: a loop beside a few others.
+// where a connection's first requests, five or more, came at once one after the other: a loop, whatever is beside it.
+// Among ten times as many that may be chance.
 func (c *trial) callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
 	most := chain - 1
-	if len(lanes) == browser || len(lanes) < browser && len(lanes)+c.busyBeside(row) >= browser {
+	if row[0].Browser && len(lanes)+c.busyBeside(row) >= browser {
 		most = queue
 	}
 	for _, l := range lanes {
 		switch {
-		case l.loop.longest > most && l.loop.longest*2 > len(row):
+		case l.loop > most && l.loop*8 > len(row):
 			return 0
 		case l.run.longest > most:
 			n++

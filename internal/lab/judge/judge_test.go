@@ -18,6 +18,7 @@ import (
 //	c1 me a0 503 injected        what a fault did: injected, lost; left: the client closed the connection
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
+//	browser                      the client is a browser
 //	c1 refresh r0 200 later      answered at a line "later" only
 //	slow 1s c1 me a0 200         the answer takes its time
 //	empty                        the record is emptied
@@ -43,6 +44,7 @@ type script struct {
 	line    string   // of the script, that is being played
 	pending []func() // answers that are still to come
 	session string
+	browser bool
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -88,6 +90,8 @@ func (s *script) step(line string) {
 		s.record = nil
 	case "open":
 		s.opened[words[1]] = s.now.Machine
+	case "browser":
+		s.browser = true
 	case "defect":
 		s.origin = FromDefect
 	case "policy":
@@ -154,7 +158,7 @@ func (s *script) arrive(words []string) *Exchange {
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
 	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
-		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin,
+		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin, Browser: s.browser,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
 	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
 		e.Session, e.User = s.session, "demo"
@@ -406,10 +410,15 @@ var failures = []row{
 	{"a loop beside callers who try once", "c2 me a0 | c3 me a0 | c4 me a0 | c1 me a0 503 injected\n" + loop(5, "c1 me a0 503 injected"), "repeated_failure[" + numbers(5, 10) + "]"},
 	{"a poll with the expired token, then a refresh and more of the poll", expired + loop(5, "c1 me a0 401 token_expired\nafter 150ms") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 200\nafter 150ms") + "after 2s",
 		"repeated_failure[" + numbers(2, 7) + "]"},
+	{"three tabs, of which one tries five times", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 503 injected") + "c1 me a0 503 injected", "repeated_failure[2 5 8 11 14]"},
+	{"three tabs with three, five and seven tries", loop(3, "c1 me a0 | c2 me a0 | c3 me a0 503 injected") + loop(2, "c1 me a0 | c2 me a0 503 injected") + loop(2, "c1 me a0 503 injected"),
+		"repeated_failure[2 3 5 6 8 9 11 12 13 14 15 16]"},
 	{"two tabs, four tries each", loop(4, "c1 me a0 | c2 me a0 503 injected"), ""},
-	{"thirty callers over five of a browser's six connections, and a slow request over the other one", "c6 listing a0 200 later\n" +
+	{"thirty callers over five of a browser's six connections, and a slow request over the other one", "browser\nc6 listing a0 200 later\n" +
 		loop(6, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected") + "later", ""},
-	{"forty callers over a browser's six connections", loop(7, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected"), ""},
+	{"forty callers over a browser's six connections", "browser\n" + loop(7, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected"), ""},
+	{"six callers side by side that are no browser's, seven tries each", loop(7, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected"),
+		"repeated_failure[" + numbers(2, 43) + "]"},
 	{"a loop, and one request of another tab", "c1 me a0 | c2 me a0 503 injected\n" + loop(5, "c1 me a0 503 injected"), "repeated_failure[2 4 5 6 7 8]"},
 	{"a loop over new connections, while another tab works", loops(6, "c1 listing a0 200 later\ncX me a0 503 injected\nlater"), "repeated_failure[3 5 7 9 11 13]"},
 	{"five methods on one path", "c1 me:GET - 405\nc1 me:PUT - 405\nc1 me:POST - 405\nc1 me:HEAD - 405\nc1 me:PATCH - 405", ""},

@@ -45,7 +45,8 @@ type lane struct {
 	last  *Exchange // to end, so far
 	burst streak    // requests before it was idle (idle)
 	run   streak    // requests before it rested for long (apart)
-	loop  streak    // requests each of which came at once (atOnce)
+	loop  int       // requests from the first on that came at once (atOnce)
+	slow  bool      // one did not
 }
 
 // streak counts requests in a row.
@@ -104,7 +105,9 @@ func (l *lane) add(e *Exchange) {
 	}
 	l.burst.add(rested > idle)
 	l.run.add(rested > apart)
-	l.loop.add(rested > atOnce)
+	if l.slow = l.slow || rested > atOnce; !l.slow {
+		l.loop++
+	}
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
 		l.last = e
 	}
