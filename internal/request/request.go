@@ -116,12 +116,18 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	var body bytes.Buffer
-	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // ReadFrom wants that much room to find the end
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
+	var body []byte
+	var err error
+	if r.ContentLength < 0 { // not told
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	} else {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+	}
+	if err != nil {
 		return nil, BodyError(err)
 	}
-	return body.Bytes(), nil
+	return body, nil
 }
 
 // BodyError is the answer to a body that could not be read to its end: the client's doing, one way or another.
