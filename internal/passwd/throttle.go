@@ -36,9 +36,6 @@ type pair struct{ name, address string }
 
 // Attempts counts the attempts of one pair, or of several pairs that share a count.
 type Attempts struct {
-	pair     pair   // whose count this is, unless it is shared
-	bucket   uint64 // which of the shared counts this is
-	shared   bool
 	failures []time.Time // the latest, oldest first
 	pending  int
 	ended    chan struct{} // closed when a pending attempt ends; waiting attempts listen
@@ -110,9 +107,6 @@ func (t *Throttle) End(a *Attempts, right bool, givenUp error, now time.Time) {
 		close(a.ended)
 		a.ended = nil
 	}
-	if a.idle(now) {
-		t.drop(a)
-	}
 }
 
 // entry returns the count for p, without the failures that no longer matter. A pair whose failures are in a shared
@@ -128,30 +122,22 @@ func (t *Throttle) entry(p pair, now time.Time) *Attempts {
 		return a
 	}
 	if t.sweep(now); len(t.own) < maxThrottled {
-		a = &Attempts{pair: p}
+		a = new(Attempts)
 		t.own[p] = a
 		return a
 	}
-	a = &Attempts{bucket: bucket, shared: true}
+	a = new(Attempts)
 	t.shared[bucket] = a
 	return a
 }
 
-func (t *Throttle) drop(a *Attempts) {
-	if a.shared {
-		delete(t.shared, a.bucket)
-	} else {
-		delete(t.own, a.pair)
-	}
-}
-
 // sweep looks at a few counts, wherever the map's order begins, and drops those that no longer matter. At a few for
-// each that is new, they never outnumber the others for long.
+// each that is new, they never outnumber the others for long. So a user who logs in again and again keeps a count.
 func (t *Throttle) sweep(now time.Time) {
 	looked := 0
-	for _, a := range t.own {
+	for p, a := range t.own {
 		if a.idle(now) {
-			t.drop(a)
+			delete(t.own, p)
 		}
 		if looked++; looked == 4 {
 			return
