@@ -85,8 +85,7 @@ func (s *Embedded) applyLocked(e *event) {
 		}
 	}
 	if e.Start != nil && s.users[e.Start.User] != nil {
-		started := *e.Start
-		s.addSession(&started)
+		s.addSession(e.Start)
 	}
 	if e.Rotate != nil {
 		if current := s.sessions[e.Rotate.Session]; current != nil {
@@ -204,6 +203,7 @@ func (s *Embedded) addSession(started *Session) {
 	}
 	of.oldestFirst = append(of.oldestFirst, started)
 	of.noneOverTil = min(of.noneOverTil, started.OverAt())
+	s.noneOverTil = min(s.noneOverTil, started.OverAt())
 }
 
 func (s *Embedded) removeSession(ended *Session) {
@@ -253,6 +253,9 @@ func (s *Embedded) makeRoom(userID string, ms int64) (end []string) {
 // sweep adds to end some sessions of any users that are over at ms. It looks at a few, wherever the map's order
 // begins: at a few for each session that starts, those that are over never outnumber the live ones for long.
 func (s *Embedded) sweep(end []string, ms int64) []string {
+	if ms < s.noneOverTil {
+		return end
+	}
 	looked := 0
 	for id, session := range s.sessions {
 		if ms >= session.OverAt() && !slices.Contains(end, id) {

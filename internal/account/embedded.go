@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +40,8 @@ type Embedded struct {
 	ofUser   map[string]*sessionList
 	reused   map[string]int // by session that the reuse of a spent token ended: the generation that it had reached
 	clash    error          // a user of the journal and a seed that can't both be there
+
+	noneOverTil int64 // milliseconds since the Unix epoch; before it no session is over
 }
 
 // NewMemory returns an ephemeral store with these users in it.
@@ -52,6 +55,8 @@ func NewMemory(seeds []*User) (*Embedded, error) {
 		reused:   make(map[string]int),
 		seeds:    make(map[string]*User, len(seeds)),
 		gone:     make(map[string]bool),
+
+		noneOverTil: math.MaxInt64,
 	}
 	for _, u := range seeds {
 		if s.users[u.ID] != nil {
@@ -282,7 +287,7 @@ func (s *Embedded) commitLocked(ctx context.Context, decide func() (event, error
 // appendLocked is the step that every change takes.
 func (s *Embedded) appendLocked(e *event) error {
 	if s.journal != nil {
-		line, err := json.Marshal(e)
+		line, err := json.Marshal(*e)
 		if err != nil {
 			return err
 		}

@@ -60,9 +60,9 @@ func (s *Embedded) appendAll(users []UserRecord, sessions []Session) (*journal.C
 			err = s.appendLocked(e)
 		}
 	}
-	for i := range sessions {
+	for _, started := range sessions {
 		if err == nil {
-			err = s.appendLocked(&event{Start: &sessions[i]})
+			err = s.appendLocked(&event{Start: &started})
 		}
 	}
 	return s.last, err
