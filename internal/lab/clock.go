@@ -109,7 +109,11 @@ func (c *labClock) change(in *strict.Form) error {
 	}
 	now = now.Add(advance)
 	if len(in.Faults) == 0 && !canTell(now) {
-		in.Fault(map[bool]string{true: "at", false: "advance"}[in.Has("at")], "leads out of the years 1970 to 2199")
+		field := "advance"
+		if in.Has("at") {
+			field = "at"
+		}
+		in.Fault(field, "leads out of the years 1970 to 2199")
 	}
 	if err := in.Err(); err != nil {
 		return err

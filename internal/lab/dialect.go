@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net/http"
 
-	"authhub/internal/account"
 	"authhub/internal/dialect"
 	"authhub/internal/reply"
 	"authhub/internal/request"
@@ -54,7 +53,7 @@ func readDialect(description []byte, in *request.Form) *dialect.Dialect {
 	return d
 }
 
-// noteFaults adds what is wrong with a description, whose paths begin like that.
+// noteFaults adds the faults of a description to in, with prefix before their paths.
 func noteFaults(in *request.Form, prefix string, err error) {
 	var faults dialect.Faults
 	errors.As(err, &faults) // Parse has no other errors
@@ -86,13 +85,4 @@ func (l *Lab) UsesCookies(r *http.Request) bool {
 		d = b.dialect.Load()
 	}
 	return d != nil && d.UsesCookies()
-}
-
-// reuse returns the refresh policy in force: the one that was set, without rotation where the dialect has none and the
-// test has not asked for it.
-func (b *bench) reuse() account.ReusePolicy {
-	p := b.policy.Load()
-	inForce := p.ReusePolicy
-	inForce.Keep = p.Keep || !p.rotates && !b.dialect.Load().Rotation()
-	return inForce
 }

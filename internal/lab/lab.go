@@ -247,9 +247,13 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	// state.go
 	add("GET", "/lab", "time, policy, faults, counts", (*bench).showState)
 	add("POST", "/lab/reset", "back to the accounts of the start", (*bench).reset)
+
+	// sessions.go
 	add("GET", "/lab/sessions", "the live sessions", (*bench).listSessions)
 	add("POST", "/lab/sessions/{sid}/expire", "make a session's access or refresh token expire now", (*bench).expireSession)
 	add("POST", "/lab/sessions/{sid}/revoke", "end a session", (*bench).revokeSession)
+
+	// dialect.go, policy.go, lifetimes.go
 	add("GET", "/lab/dialect", "the description of the API that the hub speaks besides its own", (*bench).showDialect)
 	add("PUT", "/lab/dialect", "make the hub speak another API besides its own", (*bench).setDialect)
 	add("DELETE", "/lab/dialect", "make the hub speak its own API only", (*bench).deleteDialect)
@@ -278,7 +282,7 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	add("DELETE", "/lab/faults", "delete all faults", (*bench).deleteFaults)
 	add("DELETE", "/lab/faults/{id}", "delete a fault", (*bench).deleteFault)
 
-	// requests.go, expect.go, report.go
+	// requests.go, report.go
 	add("GET", "/lab/requests", "the requests that came in", (*bench).listRequests)
 	add("DELETE", "/lab/requests", "empty the record of requests", (*bench).clearRequests)
 	add("POST", "/lab/expect", "wait until a statement about the requests holds", (*bench).expect)

@@ -35,7 +35,7 @@ func (b *bench) clearRequests(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// record.ReadFilter reads a filter. A user may be given by name or id.
+// readFilter reads a filter. A user may be given by name or id.
 func (b *bench) readFilter(in *strict.Form) record.Filter {
 	f := record.ReadFilter(in, operationNames)
 	store := b.hub.Load().Store

@@ -189,13 +189,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		in.Fault("version", fmt.Sprintf("must be %d", snapshotVersion))
 	}
 	checked.clock = s.Time.setting(b.clock.real(), in)
-	set := strict.New(map[string]any{"reuse": s.Policy.Reuse})
-	if s.Policy.Grace != "" {
-		set.Members["grace"] = s.Policy.Grace
-	}
-	if s.Policy.Rotation != nil {
-		set.Members["rotation"] = *s.Policy.Rotation
-	}
+	set := strict.New(s.Policy.members())
 	checked.policy = readPolicy(set)
 	in.Adopt("policy", set)
 	if s.Lifetimes != nil {
@@ -206,19 +200,7 @@ func (s *snapshot) state(b *bench) (*state, error) {
 	if s.Dialect != nil {
 		checked.dialect = readDialect(s.Dialect, &in.Form)
 	}
-	if len(s.Faults) > fault.MaxFaults {
-		in.Fault("faults", fmt.Sprintf("must be at most %d", fault.MaxFaults))
-	}
-	for i, order := range s.Faults {
-		var members map[string]any
-		if decodeStrict(order, &members) != nil || members == nil {
-			in.Fault(fmt.Sprintf("faults.%d", i), "must be an object")
-		}
-		f := strict.New(members)
-		f.Only(fault.Names...)
-		checked.faults = append(checked.faults, fault.Read(f, operationNames))
-		in.Adopt(fmt.Sprintf("faults.%d", i), f)
-	}
+	checked.faults = readFaults(s.Faults, in)
 	b.hub.Load().Store.Check(s.Users, s.Sessions, in.Fault)
 	if s.Files != nil {
 		checked.modified, checked.files = s.Files.Modified, &[results.Count][]byte{s.Files.Barrier, s.Files.Impact, s.Files.Alerts}
@@ -227,6 +209,25 @@ func (s *snapshot) state(b *bench) (*state, error) {
 		}
 	}
 	return checked, in.Err()
+}
+
+// readFaults reads the faults of a snapshot.
+func readFaults(orders []json.RawMessage, in *strict.Form) (faults []*fault.Fault) {
+	if len(orders) > fault.MaxFaults {
+		in.Fault("faults", fmt.Sprintf("must be at most %d", fault.MaxFaults))
+	}
+	for i, order := range orders {
+		place := fmt.Sprintf("faults.%d", i)
+		var members map[string]any
+		if decodeStrict(order, &members) != nil || members == nil {
+			in.Fault(place, "must be an object")
+		}
+		f := strict.New(members)
+		f.Only(fault.Names...)
+		faults = append(faults, fault.Read(f, operationNames))
+		in.Adopt(place, f)
+	}
+	return faults
 }
 
 func (t snapshotTime) setting(real time.Time, in *strict.Form) clockSetting {

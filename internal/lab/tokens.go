@@ -33,8 +33,8 @@ type tokenAnswer struct {
 
 var defects = []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"}
 
-// The ids of the sessions of ordered tokens begin so, and those of tokens with a defect or with claims to order so, for
-// the report to tell them.
+// The report knows the sessions of ordered tokens by the prefix of their ids: one for sound tokens, and one for tokens
+// with a defect or with claims to order.
 const (
 	orderedPrefix = "ordered-"
 	defectPrefix  = orderedPrefix + "defect-"
@@ -57,13 +57,12 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	access, refresh := h.Lifetimes()
-	s := owner.NewSession(b.lab.NewID(), h.Now(), access, refresh)
+	prefix := defectPrefix
 	if defect == "none" && overrides == nil {
-		s.ID = orderedPrefix + s.ID
-	} else {
-		s.ID = defectPrefix + s.ID
+		prefix = orderedPrefix
 	}
+	access, refresh := h.Lifetimes()
+	s := owner.NewSession(prefix+b.lab.NewID(), h.Now(), access, refresh)
 	if err := h.Store.StartSession(r.Context(), s); err != nil {
 		return err
 	}
