@@ -1,4 +1,4 @@
-// files.go owns the published files: the folder that hubs share, and which set in it is published. turn.go publishes.
+// files.go owns the published files: the folder that hubs share, and which set in it is published. publish.go publishes.
 
 package engine
 
@@ -121,7 +121,7 @@ func (f *Files) here() error {
 	return nil
 }
 
-// mark returns the id of a folder, which it gives it if it has none. Hubs that do so at once agree.
+// mark returns the id of a folder. A folder without an id gets one; several hubs that mark it at once agree on the id.
 func mark(sets string) (string, error) {
 	path := filepath.Join(sets, markName)
 	given := filepath.Join(sets, markName+"-"+rand.Text())

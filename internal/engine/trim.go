@@ -10,12 +10,12 @@ import (
 	"authhub/internal/etcd"
 )
 
-// lookAgain is how long a hub goes by the sessions that a user had when it looked.
+// lookAgain is how long a hub uses a list of a user's sessions before it asks for a new one.
 const lookAgain = 10 * time.Second
 
-// eldest has the sessions that are to make room, of a user who has the most: first those that are over, then the
-// oldest. To find them costs etcd a look at all, so it is done every ten seconds and not at every login. Sessions that
-// begin in between are younger; any that end are passed over.
+// eldest lists the sessions that make room, of a user who has the most: first those that are over, then the oldest. To
+// make the list, etcd has to read all sessions of the user, so a hub makes it every ten seconds and not at every login.
+// Sessions that begin in between are younger; those that end are passed over.
 type eldest struct {
 	mu     sync.Mutex
 	keys   []etcd.Key

@@ -161,8 +161,8 @@ func (s *Store) findUser(ctx context.Context, key etcd.Key) (*account.User, erro
 	return s.userByID(ctx, string(holder.Value))
 }
 
-// checkRoom returns account.ErrUserLimit when there are as many users as there may be. Hubs that register the last of
-// them at the same instant may pass it by as many.
+// checkRoom returns account.ErrUserLimit when there are account.MaxUsers. Hubs that register users at the same instant
+// may exceed the limit by as many users.
 func (s *Store) checkRoom(ctx context.Context) error {
 	if s.room.left(time.Now()) {
 		return nil
@@ -178,7 +178,7 @@ func (s *Store) checkRoom(ctx context.Context) error {
 	return nil
 }
 
-// room spares registrations the counting of all users as long as there are far fewer than there may be.
+// room remembers for how long registrations need not count all users, because there are far fewer than the limit.
 type room struct {
 	mu    sync.Mutex
 	until time.Time
