@@ -256,7 +256,7 @@ func TestTheSmallestDescription(t *testing.T) {
 func TestJSONUnderOtherNames(t *testing.T) {
 	t.Parallel()
 	d := builtin(t, "simplejwt")
-	for contentType, status := range map[string]int{"": 200, "text/plain;charset=UTF-8": 200, "application/vnd.api+json": 200, "text/html": 415, "multipart/form-data": 415} {
+	for contentType, status := range map[string]int{"": 200, "text/plain;charset=UTF-8": 200, "application/vnd.api+json": 200, "application/x-amz-json-1.1": 200, "text/html": 415, "multipart/form-data": 415} {
 		r := request("POST /api/token/refresh", `{"refresh":"`+token("refresh")+`"}`)
 		r.Header.Set("Content-Type", contentType)
 		if w, _ := ask(t, d, new(stubHub), r); w.Code != status {

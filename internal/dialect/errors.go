@@ -194,6 +194,7 @@ func (v values) errorValues(p *reply.Error, retryAfter string) {
 	for _, f := range p.Fields {
 		byField[f.Field] = append(byField[f.Field], f.Detail)
 	}
+	v["field"] = p.Fields[0].Field
 	v["errors"], v["fields"] = json.RawMessage(encode(p.Fields)), json.RawMessage(encode(byField))
 }
 

@@ -44,7 +44,7 @@ var (
 	pair       = append([]string{"access_token", "refresh_token", "token_type", "csrf_token",
 		"expires_in", "expires_ms",
 		"refresh_expires_in", "refresh_expires_ms", "refresh_expires_at", "refresh_expires_at_ms", "refresh_expires_iso"}, looked...)
-	ofError = []string{"name", "code", "detail", "status", "title", "errors", "fields", "retry_after"}
+	ofError = []string{"name", "code", "detail", "status", "title", "errors", "field", "fields", "retry_after"}
 	ofClaim = append(ofUser[:len(ofUser):len(ofUser)], "auth_time", "now", "now_ms", "now_iso")
 )
 

@@ -82,8 +82,8 @@ func (op *operation) parseOut(n node, o *object, t *templates) {
 			out.fault("can't be with status 204, which has no body")
 		}
 	}
-	if op.op == "document" && op.out == nil {
-		n.p.fault(join(n.path, "out"), "is missing: the document")
+	if op.op == "document" && op.out == nil && op.status != http.StatusNoContent {
+		n.p.fault(join(n.path, "out"), `is missing: the document, or "status": 204 for none`)
 	}
 	op.inactive = literal(`{"active":false}`)
 	if inactive, ok := n.member(o, "inactive"); ok {

@@ -68,7 +68,7 @@ var faultyDescriptions = []struct{ description, path, detail string }{
 	{withMembers(`"errors":{"not_found":{}}`), "errors.not_found", "can't be changed: not_found is the hub's own answer"},
 	{withMembers(`"lifetimes":{"refresh":"30d"}`), "lifetimes.refresh", `so 30 days are "720h"`},
 	{withMembers(`"lifetimes":{"refresh":3600}`), "lifetimes.refresh", "its units are h, m, s and ms"},
-	{withOperation(`{"op":"document","on":"GET /d"}`), "operations[2].out", "is missing"},
+	{withOperation(`{"op":"document","on":"GET /d"}`), "operations[2].out", `is missing: the document, or "status": 204 for none`},
 	{withOperation(`{"op":"me","on":"GET /d","inactive":{}}`), "operations[2].inactive", "belongs to introspect"},
 	{withOperation(`{"op":"login","on":"POST /b"}`), "operations[2].on", `operations[1] takes the same requests; give one of them a "when" and put that one first`},
 	{withOperation(`{"op":"me","on":"GET /c","when":{"query.x":"1"}},{"op":"me","on":"GET /c","when":{"query.x":1}}`), "operations[3].on", `operations[2] has the same "when"; change one of them or remove it`},
@@ -155,7 +155,7 @@ func TestFaultsStandOnLinesOfTheirOwn(t *testing.T) {
 	for operation, want := range map[string]string{
 		`{"op":"me"}`: `operations[0].on: is missing: METHOD /path, such as "POST /login"`,
 		`{"op":"document","on":"GET /lab"}`: "2 faults\n  operations[0].on: is a path of the lab (/lab, /ns), which no dialect may take\n" +
-			"  operations[0].out: is missing: the document",
+			"  operations[0].out: is missing: the document, or \"status\": 204 for none",
 	} {
 		if _, err := dialect.Parse([]byte(`{"name":"x","operations":[` + operation + `]}`)); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -181,6 +181,7 @@ func TestSoundDescriptions(t *testing.T) {
 			"cookies":{"access_token":{"name":"at","path":"/v9/"},"refresh_token":{"name":"rt"}}`,
 		`"operations":[{"op":"me","on":"GET /me","in":{"token":"cookie.script"}}],"cookies":{"refresh_token":{"name":"rt"}}`,
 		`"operations":[{"op":"me","on":"GET /me","in":{"token":"cookie.script"}}]`,
+		`"operations":[{"op":"document","on":"GET /sanctum/csrf-cookie","status":204}]`,
 		`"operations":[{"op":"me","on":"GET /me"}],"cookies":{"access_token":{"name":"a"},"refresh_token":{"name":"a","path":"/b"},"csrf":{"name":"__Host-c","secure":true,"header":"X"}}`,
 		`"operations":[{"op":"me","on":"GET /me","out":"@a"}],"templates":{"a":["@b"],"b":"$user.id","c":"$code"},"errors":{"*":{"body":"@c"}}`,
 	} {

@@ -246,8 +246,9 @@ func (q *question) readBody(w http.ResponseWriter) error {
 	return nil
 }
 
-// parseBody reads a form or JSON, as Content-Type says. JSON needs none, since many clients leave it out, and may be
-// called text/plain, which needs no preflight (Fetch Standard, CORS-safelisted request-header).
+// parseBody reads a form or JSON, as Content-Type says. JSON needs none, since many clients leave it out, may have a
+// type of its own (application/vnd.api+json, application/x-amz-json-1.1), and may be called text/plain, which needs no
+// preflight (Fetch Standard, CORS-safelisted request-header).
 func (q *question) parseBody() error {
 	q.parsed = true
 	if len(q.raw) == 0 {
@@ -257,7 +258,7 @@ func (q *question) parseBody() error {
 	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(q.raw)), int64(len(q.raw))
 	mediaType, _, _ := strings.Cut(q.r.Header.Get("Content-Type"), ";")
 	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	if mediaType == "" || mediaType == "text/plain" || strings.HasSuffix(mediaType, "+json") {
+	if mediaType == "" || mediaType == "text/plain" || strings.Contains(mediaType, "json") {
 		copied.Header = copied.Header.Clone()
 		copied.Header.Set("Content-Type", "application/json")
 	}

@@ -149,8 +149,9 @@ func TestErrorsSpeakTheClientsNames(t *testing.T) {
 	row("/kind", `{}`, 400, `{"d":"The request lacks kind in the body."}`)
 	row("/kind", `{"kind":"y"}`, 400, `{"d":"This path knows no such kind in the body."}`)
 
-	shape(errors + `,"invalid_field":{"name":"other"},"invalid_field.password":{"name":"secret"},"register:invalid_field.email":{"body":["mail"]}`)
+	shape(errors + `,"invalid_field":{"name":"other"},"invalid_field.password":{"name":"secret"},"register:invalid_field.email":{"body":["$field"]}`)
 	row("/mail", `{"mail":"kim","secret":"long-enough"}`, 422, `["mail"]`) // the first field at fault
+	row("/new", `{"user":{"nick":"kim","mail":"kim","secret":"long-enough"}}`, 422, `["user.mail"]`)
 	row("/mail", `{"mail":"kim@x.test","secret":"short"}`, 422, `{"d":"secret: must be 8`)
 
 	shape(``) // the hub's own shape, in the client's names all the same
