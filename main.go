@@ -126,8 +126,8 @@ func serve(ctx context.Context, o *program, stdin io.Reader, stdout, stderr io.W
 		return err
 	}
 	defer closeHub()
-	if o.ReadyFile != "" {
-		os.Remove(o.ReadyFile) // what an earlier hub wrote is not true any more
+	if err := ready.Prepare(o.ReadyFile); err != nil {
+		return err
 	}
 	f := o.frontOf(ctx, hub)
 	defer f.close()

@@ -147,10 +147,10 @@ func openHub(ctx context.Context, o *program, log *slog.Logger) (*Hub, func(), e
 
 // openDir opens what DIR holds, alone: secret, journal and phase2. The lock is given back with release.
 func (h *Hub) openDir(o *program, users []*account.User, secret []byte) (_ []byte, release func() error, err error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, nil, err
+	var locked *disk.Locked
+	if err = os.MkdirAll(o.Dir, 0o700); err == nil {
+		locked, err = disk.Lock(o.Dir)
 	}
-	locked, err := disk.Lock(o.Dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w; name another folder with -dir, or keep nothing with -ephemeral", err)
 	}

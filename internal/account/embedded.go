@@ -58,12 +58,13 @@ func NewMemory(seeds []*User) (*Embedded, error) {
 
 		noneOverTil: math.MaxInt64,
 	}
-	for _, u := range seeds {
-		if s.users[u.ID] != nil {
-			return nil, fmt.Errorf("two users have the id %q", u.ID)
+	for i, u := range seeds {
+		err := s.freeFor(u)
+		if err == nil && s.users[u.ID] != nil {
+			err = fmt.Errorf("id %q taken", u.ID)
 		}
-		if err := s.freeFor(u); err != nil {
-			return nil, fmt.Errorf("user %q: %w", u.Username, err)
+		if err != nil {
+			return nil, fmt.Errorf("-users: user %d (%q): %w by a user before it", i+1, u.Username, err)
 		}
 		s.seeds[u.ID] = u
 		s.addUser(u)

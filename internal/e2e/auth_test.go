@@ -283,6 +283,8 @@ func TestUsersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]string{
 		"no array":       `{}`,
+		"same address":   `[{"username":"kim","email":"k@x.example","password":"x"},{"username":"lee","email":"K@x.example","password":"x"}]`,
+		"same name only": `[{"username":"kim","password":"x"},{"username":"KIM","password":"x"}]`,
 		"null":           `null`,
 		"no text":        `[{"username":5,"password":"x"}]`,
 		"unknown member": `[{"username":"kim","pasword":"x"}]`,
@@ -299,6 +301,9 @@ func TestUsersThatAreRefused(t *testing.T) {
 			status, stdout, said := run(t, "-addr", "127.0.0.1:0", "-ephemeral", "-users", testkit.WriteFile(t, "bad.json", bad))
 			if status != 1 || stdout != "" || strings.Contains(said, "main.") || strings.Count(said, "\n") != 1 {
 				t.Errorf("exit status %d, %q", status, said)
+			}
+			if !strings.Contains(said, "-users") || strings.HasPrefix(name, "same") && !strings.Contains(said, "user 2 (") {
+				t.Errorf("it does not say which file or which user: %q", said)
 			}
 		})
 	}

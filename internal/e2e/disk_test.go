@@ -194,6 +194,18 @@ func TestFolderTakenAway(t *testing.T) {
 	}
 }
 
+// TestAFolderThatCannotBeOneSaysWhatToDo: the start fails, and names the flags that help.
+func TestAFolderThatCannotBeOneSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	file := testkit.WriteFile(t, "file", "no folder")
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		status, _, said := run(t, "-addr", "127.0.0.1:0", "-dir", dir)
+		if status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "another folder with -dir") || !strings.Contains(said, "-ephemeral") {
+			t.Errorf("exit status %d, %q", status, said)
+		}
+	}
+}
+
 // TestOneHubAFolder: as long as one hub runs on a folder no other one starts there, whatever was done to the lock.
 func TestOneHubAFolder(t *testing.T) {
 	t.Parallel()

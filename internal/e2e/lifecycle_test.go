@@ -140,6 +140,19 @@ func TestReadyFile(t *testing.T) {
 	}
 }
 
+// TestAFolderIsNoReadyFile: an empty folder is not taken away, and no hub starts that could not say that it is ready.
+func TestAFolderIsNoReadyFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	status, stdout, said := run(t, "-ephemeral", "-addr", "127.0.0.1:0", "-ready-file", dir)
+	if status != 1 || stdout != "" || !strings.Contains(said, "-ready-file") || !strings.Contains(said, "is a folder") {
+		t.Errorf("exit status %d, %q, %q", status, stdout, said)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		t.Errorf("the folder is gone: %v", err)
+	}
+}
+
 func TestExitWithStdin(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{"serving": nil, "with -lab": {"-lab"}} {

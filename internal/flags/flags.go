@@ -131,7 +131,7 @@ func readEnvironment(f *flag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if wrong := f.Set(one.Name, value); wrong != nil {
-			err = fmt.Errorf("%s=%s: %w", name, value, wrong)
+			err = fmt.Errorf("%s=%s: %w", name, value, explain(wrong))
 		}
 	})
 	return err
@@ -146,6 +146,9 @@ func given(f *flag.FlagSet) map[string]bool {
 
 // explain adds to an error of package flag what to do about it.
 func explain(err error) error {
+	if said, truth := strings.CutSuffix(err.Error(), "parse error"); truth { // other flags than those have texts of their own
+		return errors.New(said + "must be true or false")
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
 	switch {
 	case !unknown:

@@ -49,6 +49,15 @@ func (n Notice) Announce(stdout, stderr io.Writer, to logs.Logs) error {
 	return nil
 }
 
+// Prepare takes the ready file of an earlier hub away, which is not true any more. Errors: a folder has its name.
+func Prepare(path string) error {
+	if at, err := os.Lstat(path); err == nil && at.IsDir() {
+		return fmt.Errorf("-ready-file: %s is a folder; name a file in it", path)
+	}
+	os.Remove(path)
+	return nil
+}
+
 // Withdraw takes the ready file away with the hub, unless a later hub has written it since.
 func (n Notice) Withdraw() {
 	if stands, err := os.ReadFile(n.ReadyFile); err == nil && string(stands) == n.BaseURL+"\n" {
