@@ -132,7 +132,7 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.U
 	case err != nil:
 		return nil, err
 	case !right:
-		return u, reply.Fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong.")
+		return u, reply.Fail(http.StatusUnauthorized, "invalid_credentials", "The user name or the password is wrong. Check both.")
 	case u.Disabled:
 		return u, account.ErrDisabled
 	}

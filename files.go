@@ -210,7 +210,7 @@ type patientWriter struct {
 func (w *patientWriter) WriteHeader(status int) {
 	switch status {
 	case http.StatusPreconditionFailed:
-		w.refuse(status, "precondition_failed", "The file is not the one that If-Match or If-Unmodified-Since asks for.")
+		w.refuse(status, "precondition_failed", "The file is not the one that If-Match or If-Unmodified-Since asks for. Fetch the file again.")
 	case http.StatusRequestedRangeNotSatisfiable:
 		w.refuse(status, "range_not_satisfiable", "The range is outside the file; Content-Range says how many bytes the file has.")
 	case http.StatusOK:

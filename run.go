@@ -99,7 +99,7 @@ func runError(err error) *reply.Error {
 		return reply.Fail(http.StatusUnprocessableEntity, "unusable_readings", err.Error()+". The existing files are unchanged.")
 	}
 	if errors.Is(err, context.Canceled) {
-		return reply.Fail(http.StatusServiceUnavailable, "busy", "The hub stopped before the run ended.")
+		return reply.Fail(http.StatusServiceUnavailable, "busy", "The hub stopped before the run ended. Run again.")
 	}
 	return answerFor(err)
 }

@@ -58,17 +58,17 @@ var sentinels = []struct {
 	err    error
 	answer *reply.Error // shared, so never written to
 }{
-	{jwt.ErrMalformed, reply.Fail(401, "token_malformed", "This hub did not issue the token: its form or its signature is wrong.")},
-	{jwt.ErrNotYet, reply.Fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future).")},
+	{jwt.ErrMalformed, reply.Fail(401, "token_malformed", "This hub did not issue the token: its form or its signature is wrong. Log in again.")},
+	{jwt.ErrNotYet, reply.Fail(401, "token_malformed", "The token is not valid yet (its nbf is in the future). Wait, or log in again.")},
 	{jwt.ErrExpired, reply.Fail(401, "token_expired", "The token has expired. Refresh, or log in again.")},
-	{jwt.ErrWrongType, reply.Fail(401, "token_wrong_type", "The token has the wrong type for this operation: an access token where a refresh token belongs, or the reverse.")},
+	{jwt.ErrWrongType, reply.Fail(401, "token_wrong_type", "The token has the wrong type for this operation: an access token where a refresh token belongs, or the reverse. Send the other token.")},
 	{account.ErrRevoked, reply.Fail(401, "token_revoked", "The session of this token has ended. Log in again.")},
-	{account.ErrNoUser, reply.Fail(401, "invalid_credentials", "The user name or the password is wrong.")}, // deleted since the password was checked
+	{account.ErrNoUser, reply.Fail(401, "invalid_credentials", "The user name or the password is wrong. Check both.")}, // deleted since the password was checked
 	{account.ErrReused, reply.Fail(401, "token_reused", "This refresh token was already spent, so the hub has ended its session. Log in again.")},
-	{account.ErrDisabled, reply.Fail(403, "account_disabled", "The account is disabled.")},
+	{account.ErrDisabled, reply.Fail(403, "account_disabled", "The account is disabled. Log in with another account.")},
 	{account.ErrUsernameTaken, taken("username", "The user name is taken. Choose another one.")},
-	{account.ErrEmailTaken, taken("email", "The e-mail address belongs to another account.")},
-	{account.ErrUserLimit, reply.Fail(507, "user_limit", "The hub has 100,000 users and takes no more.")},
+	{account.ErrEmailTaken, taken("email", "The e-mail address belongs to another account. Give another address, or log in.")},
+	{account.ErrUserLimit, reply.Fail(507, "user_limit", "The hub has 100,000 users and takes no more. Start a hub with another folder.")},
 	{disk.ErrFull, reply.Fail(507, "disk_full", "The disk is full. Free some space. If /healthz then answers 503, restart the hub.")},
 	{account.ErrUnavailable, notAnswering("The store does not answer. Nothing was changed. Try again.")},
 	{account.ErrUnknown, notAnswering("The store did not answer in time. The change may have been made. Try again.")},
@@ -84,7 +84,7 @@ var sentinels = []struct {
 	{engine.ErrOtherRun, reply.Fail(503, "busy", "Another hub is running. Try again.")},
 	{results.ErrBroken, reply.Fail(503, "store_unavailable", "The hub can't make one whole set of the three files; the log says why. Remove the cause, then run again.")},
 	{errBusy, busy},
-	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot was restored, while this request was under way. The request changed nothing.")},
+	{account.ErrReplaced, reply.Fail(503, "busy", "The hub was reset, or a snapshot was restored, while this request was under way. The request changed nothing. Send it again.")},
 }
 
 // notAnswering is the answer of a store that may come back by itself.

@@ -57,7 +57,7 @@ type DamageError struct {
 }
 
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("journal %s is damaged in the line at byte %d: %s; nothing was changed", e.Path, e.Offset, e.Cause)
+	return fmt.Sprintf("journal %s is damaged in the line at byte %d: %s; nothing was changed; put back a sound copy, or take another folder", e.Path, e.Offset, e.Cause)
 }
 
 // State is what the records of a journal describe.

@@ -140,7 +140,7 @@ func BodyError(err error) error {
 }
 
 func tooLarge(limit int64) *reply.Error {
-	return reply.Fail(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.FormatInt(limit, 10)+" bytes.")
+	return reply.Fail(http.StatusRequestEntityTooLarge, "body_too_large", "The body is larger than "+strconv.FormatInt(limit, 10)+" bytes. Send a smaller one.")
 }
 
 func malformed(detail string) *reply.Error {

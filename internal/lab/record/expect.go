@@ -15,8 +15,9 @@ import (
 
 	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
-	"authhub/internal/runs"
 )
+
+var stopping = reply.Fail(http.StatusServiceUnavailable, "busy", "The hub is stopping. Start it again.")
 
 const (
 	maxExpectWait = 30 * time.Second
@@ -106,7 +107,7 @@ func (w *watch) look(r *Request) {
 }
 
 // Await returns as soon as it is certain whether e holds, at the latest when ctx ends. When the hub ends
-// it returns why, runs.ErrBusy or the 404 of a deleted namespace.
+// it returns why, a 503 or the 404 of a deleted namespace.
 func (l *Log) Await(ctx, hub context.Context, e *expectation) (*Outcome, error) {
 	for {
 		w := l.watch(e)
@@ -119,7 +120,7 @@ func (l *Log) Await(ctx, hub context.Context, e *expectation) (*Outcome, error) 
 			if errors.As(context.Cause(hub), &gone) {
 				return nil, gone
 			}
-			return nil, runs.ErrBusy // the process is stopping, by a signal of which Go 1.26 makes the cause
+			return nil, stopping // by a signal, of which Go 1.26 makes the cause
 		}
 		l.unwatch(w)
 		if o := l.check(e, ctx.Err() != nil); o != nil {
