@@ -219,7 +219,7 @@ type Hub struct {
 	log           *slog.Logger
 }
 
-// settings is what the operator chose, the same for every hub of the process.
+// settings are what the operator chose, the same for every hub of the process.
 type settings struct {
 	*flags.Options
 	timeouts  listen.Timeouts

@@ -42,7 +42,7 @@ func (d *Dialect) Name() string {
 // Description returns the JSON that Parse has read.
 func (d *Dialect) Description() []byte { return d.description }
 
-// Lifetimes returns those of the tokens of new sessions; 0 where the description says nothing.
+// Lifetimes returns the lifetimes of the tokens of new sessions; 0 for one that the description leaves out.
 func (d *Dialect) Lifetimes() (access, refresh time.Duration) { return d.access, d.refresh }
 
 // Rotation reports whether a refresh replaces the refresh token, as it does without a dialect (nil).
@@ -139,8 +139,8 @@ func (c *Call) op() string {
 	return c.called.op
 }
 
-// Read returns what a request means, or nil if the dialect does not describe its path. It reads the body of those that
-// it describes; w is asked to close the connection after a body that is too large.
+// Read returns what a request means, or nil if the dialect does not describe its path. It reads the body of a request
+// that it describes. After a body that is too large, w closes the connection.
 func (d *Dialect) Read(w http.ResponseWriter, r *http.Request) *Call {
 	segments := split(r.URL.Path)
 	var at []*operation

@@ -21,7 +21,7 @@ var Codes = []string{
 	"when_missing", "when_unknown", "csrf_mismatch",
 }
 
-// entry is what "errors" says of some errors. What it leaves out, a less special entry may say.
+// entry is one entry of "errors". A more general entry may say what it leaves out.
 type entry struct {
 	op, pattern  string // op "": of all operations; pattern: a code, its beginning and *, *, or invalid_field.NAME
 	status       int
@@ -211,7 +211,7 @@ func (c *Call) translate(p *reply.Error) {
 	}
 }
 
-// translateField does the same for one field of an error with this code.
+// translateField translates one field of an error with this code.
 func (c *Call) translateField(f *reply.FieldError, code string) {
 	name, other := c.nameOf(f.Field), c.nameOf("email")
 	switch s := c.called.in[f.Field]; {
@@ -228,7 +228,7 @@ func (c *Call) translateField(f *reply.FieldError, code string) {
 	f.Field = name
 }
 
-// scheme returns that of the Authorization header in which the client sends its token; Bearer where it sends none.
+// scheme returns the scheme of the Authorization header in which the client sends its token; Bearer if it sends none.
 func (c *Call) scheme() string {
 	if c.called != nil {
 		for _, p := range c.called.in["token"].places {

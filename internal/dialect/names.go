@@ -1,5 +1,5 @@
-// Names: what the operations are, which values each takes in "in", and which values its answers have. This is the one
-// table of it; docs/dialects.md has the same for people.
+// Names: what the operations are, which values each takes in "in", and which values its answers have. docs/dialects.md
+// has the same tables for people.
 
 package dialect
 
@@ -48,7 +48,8 @@ var (
 	ofClaim = append(ofUser[:len(ofUser):len(ofUser)], "auth_time", "now", "now_ms", "now_iso")
 )
 
-// verbs are all there are. What an operation's "in" does not say comes from where the hub's own API has it.
+// verbs are all operations, with their values in "in" and where the hub's own API has each: an operation without "in"
+// takes them from there.
 var verbs = map[string]verb{
 	"register": {"POST " + ownPath + "register", "register", ofAccount, credentials, pair, fromBody, "none", "make an account and log in"},
 	"login":    {"POST " + ownPath + "login", "login", ofLogin, credentials, pair, fromBody, "none", "log in"},
@@ -82,12 +83,12 @@ var (
 	ownClaims = append(hubClaims[:len(hubClaims):len(hubClaims)], "nbf", "gen")
 )
 
-// scopeOfErrors returns that of the errors of operations of this name, or of all for "".
+// scopeOfErrors returns the scope of the errors of operations of this name; "" stands for all operations.
 func (d *Dialect) scopeOfErrors(op string) *scope {
 	return &scope{of: `"errors"`, at: "errors", names: slices.Concat(ofError, everywhere), params: d.params(op), request: true}
 }
 
-// params returns the NAMEs of path.NAME of the operations of this name, or of all for "".
+// params returns the NAMEs of path.NAME of operations of this name; "" stands for all operations.
 func (d *Dialect) params(op string) []string {
 	var all []string
 	for _, o := range d.operations {
@@ -98,8 +99,8 @@ func (d *Dialect) params(op string) []string {
 	return all
 }
 
-// scopeOf returns that of the answers of op. A token that was not made just now may have been ordered from the lab,
-// with any claims.
+// scopeOf returns the scope of the answers of op. A token that was not made just now may have been ordered from the
+// lab, with any claims.
 func (d *Dialect) scopeOf(op *operation, at string, claims []string) *scope {
 	s := &scope{of: op.op, at: at, names: slices.Concat(op.verb.out, everywhere), params: op.params(), request: true}
 	if !slices.Contains(s.names, "access_token") {
@@ -152,8 +153,8 @@ func (s *scope) lacks(path, name string) string {
 	return value + " are " + all
 }
 
-// mistyped returns the one of names that is name but for one character, or for two neighbours in the wrong order; ""
-// for none.
+// mistyped returns the first of names that differs from name by one character, or by two neighbours in the wrong order;
+// "" if there is none.
 func mistyped(name string, names []string) string {
 	for _, other := range names {
 		short, long := name, other

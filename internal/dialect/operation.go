@@ -176,7 +176,7 @@ func split(path string) []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
 }
 
-// parseWhen reads what a request must have besides.
+// parseWhen reads "when", the conditions of a request.
 func (op *operation) parseWhen(n node) {
 	o := n.object(nil)
 	if o == nil {
@@ -204,7 +204,7 @@ func (op *operation) parseWhen(n node) {
 	}
 }
 
-// takeOwn lets the values come from where the hub's own API has them.
+// takeOwn takes the values from where the hub's own API has them.
 func (op *operation) takeOwn() {
 	op.in = make(map[string]sources)
 	for _, name := range op.verb.in {

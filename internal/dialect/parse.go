@@ -87,7 +87,7 @@ func (n node) truth() bool {
 	return v
 }
 
-// status returns a status of which fits reports whether it is allowed.
+// status returns a status that fits allows; 0 for any other, which is a fault.
 func (n node) status(fits func(int) bool, must string) int {
 	literal, _ := n.value.(json.Number)
 	status, err := strconv.Atoi(literal.String())
@@ -209,7 +209,7 @@ func (d *Dialect) parseOperations(n node, t *templates) {
 	}
 }
 
-// parseLifetimes reads those of tokens of sessions that begin from now on.
+// parseLifetimes reads the lifetimes of the tokens of new sessions.
 func (d *Dialect) parseLifetimes(n node) {
 	o := n.object([]string{"access", "refresh"})
 	if o == nil {
@@ -225,7 +225,7 @@ func (d *Dialect) parseLifetimes(n node) {
 
 const maxClaims = 64 // parts
 
-// parseClaims reads what access tokens say besides.
+// parseClaims reads the claims that the dialect adds to access tokens.
 func (d *Dialect) parseClaims(n node, t *templates) {
 	o := n.object(nil)
 	if o == nil {

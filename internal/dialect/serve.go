@@ -99,7 +99,7 @@ func (c *Call) ownRequest(r *http.Request, on string, host Host) *http.Request {
 	return own.WithContext(r.Context())
 }
 
-// limit brings a lifetime down to the longest that there is.
+// limit lowers a lifetime to the longest that login grants.
 func limit(in map[string]any, name string, most time.Duration) {
 	if asked, ok := in[name].(float64); ok && most > 0 && asked > most.Seconds() {
 		in[name] = most.Seconds()
@@ -158,7 +158,7 @@ func (c *Call) writeCookies(h http.Header, pair bool, host Host, v values) {
 	}
 }
 
-// commonValues are there in every answer.
+// commonValues returns the values that every answer may name.
 func (c *Call) commonValues(host Host) values {
 	v := make(values)
 	v.addMoment("now", host.Now)
@@ -265,7 +265,7 @@ func (v values) addClaims(claims map[string]json.RawMessage) {
 	v["auth_time"] = v["claims.auth_time"]
 }
 
-// claimsOf returns the claims of a token, whose signature is the hub's affair; nil for what is none.
+// claimsOf returns the claims of a token, without checking its signature, which the hub does; nil if it is no token.
 func claimsOf(token any) map[string]json.RawMessage {
 	text, _ := token.(string)
 	parts := strings.Split(text, ".")

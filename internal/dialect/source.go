@@ -23,7 +23,7 @@ type sources struct {
 	unit   float64 // seconds that a number there stands for; 0 for a value that is no time
 }
 
-// place is one of them: body.user.name, query.grant_type, header.X-Key, cookie.sid, path.tenant,
+// place is where a value may stand: body.user.name, query.grant_type, header.X-Key, cookie.sid, path.tenant,
 // authorization.Bearer, basic.username.
 type place struct {
 	kind string
@@ -65,7 +65,7 @@ func words(places []place) string {
 	return strings.Join(all, ", or ")
 }
 
-// unitName returns what a time there is counted in.
+// unitName returns the unit of a time there.
 func (s sources) unitName() string {
 	for name, unit := range units {
 		if unit == s.unit {
@@ -75,10 +75,10 @@ func (s sources) unitName() string {
 	return ""
 }
 
-// placeKinds are the kinds that there are, and for how many names each asks: 0 for any number.
+// placeKinds are the kinds of places, with how many names each takes; 0 for any number.
 var placeKinds = map[string]int{"body": 0, "query": 1, "header": 1, "cookie": 1, "path": 1, "authorization": 1, "basic": 1}
 
-// units are what a time may be counted in, in seconds.
+// units are the units of times, in seconds.
 var units = map[string]float64{"minutes": 60, "seconds": 1, "milliseconds": 0.001}
 
 // parseSources reads places with | between them and, of a time, " in UNIT" behind. What is wrong is reported as text.
@@ -220,8 +220,8 @@ func descend(members map[string]any, path []string) any {
 	return value
 }
 
-// seconds returns value, which is in this unit, as a number of seconds. What is no number stays as it is: the hub says
-// what is wrong with it.
+// seconds returns value, which is in this unit, as a number of seconds. A value that is no number stays as it is: the
+// hub refuses it and says why.
 func seconds(value any, unit float64) any {
 	text, _ := value.(string)
 	if number, ok := value.(json.Number); ok {

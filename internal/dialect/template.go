@@ -123,7 +123,7 @@ const (
 	repeated    = 64    // parts that a value of the request counts for
 )
 
-// templates compiles the templates of one scope, each named one once.
+// templates compiles the templates of one scope, and each named template once.
 type templates struct {
 	p        *parser
 	source   *object            // of the named ones; may be nil

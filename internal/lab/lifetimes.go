@@ -12,7 +12,7 @@ import (
 	"authhub/internal/reply"
 )
 
-// lifetimes are those that a test has set; 0: it has not.
+// lifetimes are what a test has set; 0 stands for a lifetime that it has not set.
 type lifetimes struct{ access, refresh time.Duration }
 
 // lifetimesView is lifetimes as clients see and set them.
@@ -48,8 +48,8 @@ func (b *bench) setLifetimes(w http.ResponseWriter, r *http.Request) error {
 	return reply.WriteJSON(w, http.StatusOK, b.viewLifetimes())
 }
 
-// lifetimes returns those of the tokens of new sessions: what a test has set, or what the dialect in force comes with,
-// or what the operator has chosen. What the process's own dialect comes with, the operator's flags may have overruled.
+// lifetimes returns the lifetimes of the tokens of new sessions: what a test has set, else those of a dialect that a
+// test has set, else the operator's, which include those of the process's own dialect (package flags).
 func (b *bench) lifetimes() (access, refresh time.Duration) {
 	access, refresh = b.lab.Access, b.lab.Refresh
 	if d := b.dialect.Load(); d != nil && d != b.lab.Dialect {
@@ -65,7 +65,7 @@ func (b *bench) viewLifetimes() lifetimesView {
 	return lifetimesView{strict.Spell(access), strict.Spell(refresh)}
 }
 
-// viewSet returns those that a test has set, and leaves the others out.
+// viewSet returns what a test has set, without the other lifetimes.
 func viewSet(set lifetimes) *lifetimesView {
 	view := new(lifetimesView)
 	if set.access > 0 {

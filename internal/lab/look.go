@@ -131,7 +131,7 @@ func (h *Parts) inspect(seen *record.Request, token string) {
 	}
 }
 
-// originOf tells sessions of ordered tokens by their ids.
+// originOf returns where the tokens of a session come from, by the prefix of its id.
 func originOf(session string) judge.Origin {
 	switch {
 	case strings.HasPrefix(session, defectPrefix):

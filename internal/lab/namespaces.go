@@ -51,7 +51,7 @@ func (l *Lab) serveNamespaces(w http.ResponseWriter, r *http.Request) error {
 	return reply.WriteJSON(w, http.StatusOK, map[string]any{"namespaces": views})
 }
 
-// all returns the namespaces as they are now.
+// all returns a copy of the namespaces by name.
 func (l *Lab) all() map[string]*bench {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

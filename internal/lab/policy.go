@@ -37,7 +37,7 @@ type policy struct {
 	rotates bool // said so, which comes before a dialect without rotation
 }
 
-// view returns p so that readPolicy reads the same.
+// view returns p as a snapshot has it, so that readPolicy reads the same.
 func (p policy) view() policyView {
 	v := viewPolicy(p.ReusePolicy)
 	if p.rotates {

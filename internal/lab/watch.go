@@ -22,8 +22,8 @@ import (
 // operationNames are what faults and filters may name. Any other request is "other".
 var operationNames = []string{"register", "login", "me", "refresh", "logout", "introspect", "listing", "file", "run", "other"}
 
-// nameOf returns the name of the operation that r asks for. It is "" for what the lab passes by: health, and what a
-// browser asks for to show the page.
+// nameOf returns the name of the operation that r asks for. It is "" for requests that are not recorded: health, and
+// what a browser asks for to show the page.
 func (l *Lab) nameOf(r *http.Request) string {
 	method := r.Method
 	if method == http.MethodHead {
@@ -35,14 +35,15 @@ func (l *Lab) nameOf(r *http.Request) string {
 	_, withToken := tokenInAddress(r)
 	switch {
 	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !withToken, strings.HasPrefix(r.URL.Path, "/web/"),
-		slices.Contains(passedBy, r.URL.Path):
+		slices.Contains(unrecorded, r.URL.Path):
 		return ""
 	}
 	return "other"
 }
 
-// passedBy are paths that the lab passes by. The last two are what browsers ask for when somebody opens a page or /lab.
-var passedBy = []string{"/healthz", "/openapi.json", "/favicon.ico", "/.well-known/appspecific/com.chrome.devtools.json"}
+// unrecorded are paths whose requests are not recorded. Browsers ask for the last two when somebody opens a page or
+// /lab.
+var unrecorded = []string{"/healthz", "/openapi.json", "/favicon.ico", "/.well-known/appspecific/com.chrome.devtools.json"}
 
 // serveHub serves an operation of the hub, with the fault that meets it, and notes it.
 func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
@@ -99,8 +100,8 @@ func (b *bench) meet(f *fault.Encounter, answer *fault.Tap, r *http.Request) boo
 	return f.Strike(answer)
 }
 
-// inspectAgain writes to seen what its token is after a wait, which may have changed it. The pair that was current stays
-// the one of when the client sent the request.
+// inspectAgain writes to seen what its token is after a wait, which may have changed it. The current pair stays that of
+// the time when the client sent the request.
 func (b *bench) inspectAgain(hub *Parts, seen *record.Request, token string) {
 	b.requests.Update(seen, func() {
 		before := seen.Current

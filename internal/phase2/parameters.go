@@ -54,7 +54,7 @@ func (p Parameters) critical(a *alert) bool {
 // MarshalJSON makes the parameters a json.Marshaler.
 func (p Parameters) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
 
-// AppendJSON appends the parameters as every file and the run record show them.
+// appendJSON appends the parameters as every file and the run record show them.
 func (p Parameters) appendJSON(b []byte) []byte {
 	b = appendNumber(b, `{"low":`, int64(p.Low), 3)
 	b = appendNumber(b, `,"high":`, int64(p.High), 3)

@@ -74,7 +74,7 @@ func (r *Request) view() View {
 	return v
 }
 
-// code returns that of the error which reached the client; "" for none.
+// code returns the code of the error that reached the client; "" for none.
 func (r *Request) code() string {
 	if r.Status == 0 {
 		return ""
@@ -206,7 +206,7 @@ func (l *Log) Clear() {
 	l.announceLocked()
 }
 
-// Reset is clear, and counts from 1 again.
+// Reset is Clear, and counts from 1 again.
 func (l *Log) Reset() {
 	l.Clear()
 	l.mu.Lock()
@@ -237,7 +237,7 @@ type Filter struct {
 
 var FilterNames = []string{"operation", "session", "user", "status", "code", "after"}
 
-// ReadFilter reads a filter; operations are those that there are.
+// ReadFilter reads a filter; operations are the names that it may use.
 func ReadFilter(in *strict.Form, operations []string) Filter {
 	f := Filter{Session: in.Text("session"), User: in.Text("user"), Status: in.Whole("status", 100, 599, 0),
 		Code: in.Text("code"), After: in.Whole("after", 0, 1<<53, 0)}

@@ -18,10 +18,10 @@ import (
 	"authhub/internal/request"
 )
 
-// question is what a lab request says: members by name, and the faults found on reading them.
+// Form is what a lab request says: members by name, and the faults found on reading them.
 type Form struct{ request.Form }
 
-// New returns a question with these members.
+// New returns a form with these members.
 func New(members map[string]any) *Form { return &Form{request.Form{Members: members}} }
 
 // Read reads a JSON body that may have these members and no others. What is wrong with it is noted as a fault:
@@ -74,7 +74,7 @@ func RefuseQuery(r *http.Request) error {
 	return in.Err()
 }
 
-// Only notes the members that are not of these names.
+// Only notes a fault for each member of another name.
 func (f *Form) Only(names ...string) {
 	for _, name := range slices.Sorted(maps.Keys(f.Members)) {
 		if !slices.Contains(names, name) {
