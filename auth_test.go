@@ -120,8 +120,8 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// TestLongNames: what no account can have is refused before it costs a hash or is remembered.
-func TestLongNames(t *testing.T) {
+// TestWhatNoAccountCanHaveIsNotHashed: what no account can have is refused before it costs a hash or is remembered.
+func TestWhatNoAccountCanHaveIsNotHashed(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	hashed := false
@@ -318,9 +318,9 @@ func (h *testHub) whileGateIsFull(do func()) {
 	close(release)
 }
 
-// TestHashGate: while more logins wait than the queue holds, as many hashes run as may, the surplus is told to
+// TestLoginsBeyondTheQueueAreToldToComeAgain: while more logins wait than the queue holds, as many hashes run as may, the surplus is told to
 // come again, and everything else stays quick.
-func TestHashGate(t *testing.T) {
+func TestLoginsBeyondTheQueueAreToldToComeAgain(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	demo := h.login("demo")

@@ -143,8 +143,8 @@ func TestLockSparesOtherFiles(t *testing.T) {
 	}
 }
 
-// TestHolds: a file that was replaced or removed, and one whose lock was, is noticed.
-func TestHolds(t *testing.T) {
+// TestAFileThatWasReplacedIsNoticed: a file that was replaced or removed, and one whose lock was, is noticed.
+func TestAFileThatWasReplacedIsNoticed(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not delete a lock that is open")

@@ -14,7 +14,7 @@ import (
 	"authhub/internal/disk/disktest"
 )
 
-func TestReplaceFile(t *testing.T) {
+func TestAReplacedFileHasTheNewContentAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "[secret]")
 	for _, content := range []string{"old", "new", ""} {

@@ -43,7 +43,7 @@ func TestSessionBodyHoldsWhatTheContractSays(t *testing.T) {
 	}
 }
 
-func TestRegistration(t *testing.T) {
+func TestRegistrationTakesWhatTheContractAllows(t *testing.T) {
 	t.Parallel()
 	type m = object
 	for _, row := range []struct {
@@ -145,7 +145,7 @@ func TestOneOfManyRegistersAName(t *testing.T) {
 	}
 }
 
-func TestBodies(t *testing.T) {
+func TestBodiesAreJSONOrForms(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	const good = `{"username":"demo","password":"demo-password"}`
@@ -218,7 +218,7 @@ func TestLoginTellsWrongPasswordAndUnknownUserTheSame(t *testing.T) {
 	}
 }
 
-func TestThrottling(t *testing.T) {
+func TestANameGetsTenGuessesAMinute(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	for round := range 2 {

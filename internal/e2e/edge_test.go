@@ -85,14 +85,14 @@ func TestIndexTellsAddressesAndTokens(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
+func TestAHubThatCanStoreIsHealthy(t *testing.T) {
 	t.Parallel()
 	if got := newHub(t).get("/healthz").Want(200).Text("status"); got != "ok" {
 		t.Errorf("status %q", got)
 	}
 }
 
-func TestForeignHosts(t *testing.T) {
+func TestForeignHostsAreRefusedOnLoopback(t *testing.T) {
 	t.Parallel()
 	loopback, wide := start(t, "-ephemeral", "-base-url", "http://hub.test"), start(t, "-ephemeral", "-addr", "0.0.0.0:0", "-log", "json")
 	loopback.base = loopback.process.listening(t)
@@ -181,7 +181,7 @@ func TestTheHubsOwnPageMayUseIt(t *testing.T) {
 	behind.post(runPath, nil, "Origin", "https://hub.example:444").Want(403, "forbidden_origin")
 }
 
-func TestSecurityHeaders(t *testing.T) {
+func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.upload(fourReadings).Want(200)

@@ -293,7 +293,7 @@ var fiveHundredReadings = func() string {
 	return b.String()
 }()
 
-func TestProtection(t *testing.T) {
+func TestProtectedGroupsAskForAToken(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		groups     string

@@ -114,7 +114,7 @@ func TestUserOrdersAreStrict(t *testing.T) {
 	}
 }
 
-func TestLifetimes(t *testing.T) {
+func TestLifetimesHoldForNewSessions(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.put("/lab/lifetimes", object{"access": "2s", "refresh": "1h"}).Want(200)
@@ -140,7 +140,7 @@ func TestLifetimes(t *testing.T) {
 	h.put("/lab/lifetimes", object{}).Want(422, "invalid_field")
 }
 
-func TestWithoutRotation(t *testing.T) {
+func TestAFixedRefreshTokenStaysTheSame(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.policy(object{"rotation": false})

@@ -50,7 +50,7 @@ func TestFaultsAreChecked(t *testing.T) {
 	}
 }
 
-func TestFaultAnswers(t *testing.T) {
+func TestAFaultAnswersInPlaceOfTheHub(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	for _, tt := range []struct {
@@ -138,7 +138,7 @@ func TestFaultsMeetTheirRequests(t *testing.T) {
 	}
 }
 
-func TestFaultLimit(t *testing.T) {
+func TestAThousandUnspentFaultsFit(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.fault(object{"operation": "me", "status": 500})
@@ -173,7 +173,7 @@ func TestTimesAreCountedAtOnce(t *testing.T) {
 }
 
 // A client whose connection is cut sees neither status nor header.
-func TestDrop(t *testing.T) {
+func TestADropCutsBeforeOrAfterTheWork(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	base := h.base
@@ -209,7 +209,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-func TestTruncate(t *testing.T) {
+func TestATruncatedAnswerBreaksOff(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	base := h.base

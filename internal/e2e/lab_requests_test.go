@@ -13,7 +13,7 @@ import (
 	"authhub/internal/testkit"
 )
 
-func TestRequestRecord(t *testing.T) {
+func TestTheRecordShowsEachRequest(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	sid := h.visit()
@@ -98,7 +98,7 @@ func (h *hub) wantRecorded(sid string) {
 	}
 }
 
-func TestTokenStates(t *testing.T) {
+func TestTheRecordTellsTheStatesOfTokens(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	for _, defect := range []string{"none", "expired", "not_yet_valid", "wrong_key", "alg_none", "wrong_type", "truncated", "tampered", "revoked"} {
@@ -150,7 +150,7 @@ func TestBodiesReachTheHubAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestExpectHolds(t *testing.T) {
+func TestExpectAnswersWithItsRequests(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.login("demo")
@@ -183,7 +183,7 @@ func TestExpectWaits(t *testing.T) {
 	}
 }
 
-func TestExpectUnmet(t *testing.T) {
+func TestAnUnmetExpectationSaysWhatCameNear(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	pair := h.login("demo")
@@ -219,7 +219,7 @@ func TestExpectSeesWhoIsHeld(t *testing.T) {
 	all.Wait()
 }
 
-func TestOrderedTokens(t *testing.T) {
+func TestOrderedTokensHaveTheirDefect(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	for defect, want := range map[string]struct {
@@ -253,7 +253,7 @@ func TestOrderedTokens(t *testing.T) {
 	h.me(early).Want(200)
 }
 
-func TestOrderedClaims(t *testing.T) {
+func TestOrderedClaimsAreAddedOrReplaced(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	got := h.order(object{"user": "demo", "claims": object{"role": "admin", "tenant": object{"id": 7}, "aud": []string{"a", "b"}}})

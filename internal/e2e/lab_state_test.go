@@ -9,43 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"authhub/internal/testkit"
 )
-
-func TestClock(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	for _, tt := range []struct {
-		body object
-		now  string
-	}{
-		{object{"at": "2026-01-01T00:00:00Z", "frozen": true}, "2026-01-01T00:00:00.000Z"},
-		{object{"advance": "16m"}, "2026-01-01T00:16:00.000Z"},
-		{object{"advance": "-1h"}, "2025-12-31T23:16:00.000Z"},
-		{object{"at": "2030-05-01T02:00:00.25+02:00"}, "2030-05-01T00:00:00.250Z"},
-	} {
-		if got := h.clock(tt.body); got["now"] != tt.now || got["frozen"] != true {
-			t.Errorf("%v: %v", tt.body, got)
-		}
-	}
-	now := func(o object) time.Time {
-		at, err := time.Parse(time.RFC3339, o["now"].(string))
-		if err != nil {
-			t.Error(err)
-		}
-		return at
-	}
-	moving := now(h.clock(object{"frozen": false, "advance": "750ms"}))
-	if least := time.Date(2030, 5, 1, 0, 0, 1, 0, time.UTC); moving.Before(least) || moving.After(least.Add(10*time.Second)) {
-		t.Errorf("it goes on at %v", moving)
-	}
-	testkit.Eventually(t, "time passes", func() bool { return now(h.get("/lab").JSON()["time"].(object)).After(moving) })
-	stood := h.clock(object{"frozen": true})
-	if again := h.get("/lab").JSON()["time"].(object); again["now"] != stood["now"] {
-		t.Errorf("frozen at %v it is %v", stood, again)
-	}
-}
 
 func TestAdvancesAtOnceAddUp(t *testing.T) {
 	t.Parallel()
@@ -94,7 +58,7 @@ func TestEverythingFollowsTheClock(t *testing.T) {
 	h.login("demo")
 }
 
-func TestState(t *testing.T) {
+func TestTheLabShowsItsState(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")
 	h.login("demo")
@@ -111,7 +75,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-func TestReset(t *testing.T) {
+func TestResetGoesBackToTheStart(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	pair := h.login("demo")
@@ -142,7 +106,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-func TestExpireSession(t *testing.T) {
+func TestExpireEndsTokensAndNotTheSession(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.clock(object{"frozen": true})
@@ -174,7 +138,7 @@ func TestExpireSession(t *testing.T) {
 	h.post("/lab/sessions/nobody/expire", nil).Want(404, "not_found")
 }
 
-func TestRevokeSession(t *testing.T) {
+func TestRevokeEndsOneSession(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	one, other := h.login("demo"), h.login("demo")
@@ -186,7 +150,7 @@ func TestRevokeSession(t *testing.T) {
 	h.post("/lab/sessions/"+id+"/revoke", nil).Want(404, "not_found")
 }
 
-func TestSessionList(t *testing.T) {
+func TestLiveSessionsAreListed(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.login("demo")
@@ -202,7 +166,7 @@ func TestSessionList(t *testing.T) {
 	}
 }
 
-func TestRefreshPolicies(t *testing.T) {
+func TestEachPolicyTreatsSpentTokensItsWay(t *testing.T) {
 	t.Parallel()
 	policy := func(t *testing.T, body object) (*hub, pair, pair) {
 		h := newStillHub(t)

@@ -56,7 +56,7 @@ func TestNamespacesNeverMeet(t *testing.T) {
 	h.get(listingPath+"/impact").Want(404, "file_unavailable")
 }
 
-func TestNamespaceBases(t *testing.T) {
+func TestANamespaceKnowsItsAddress(t *testing.T) {
 	t.Parallel()
 	a := start(t, "-ephemeral", "-lab").space("a-1_B")
 	if got := a.get("/lab").Text("base_url"); got != a.base {
@@ -77,7 +77,7 @@ func TestNamespaceBases(t *testing.T) {
 	}
 }
 
-func TestNamespaceNames(t *testing.T) {
+func TestOnlySomeNamesMakeANamespace(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")
 	for path, status := range map[string]int{
@@ -95,7 +95,7 @@ func TestNamespaceNames(t *testing.T) {
 	}
 }
 
-func TestDeleteNamespace(t *testing.T) {
+func TestADeletedNamespaceIsForgotten(t *testing.T) {
 	t.Parallel()
 	folders := t.TempDir()
 	h := startIn(t, []string{"TMPDIR=" + folders, "TMP=" + folders}, "-ephemeral", "-lab")
@@ -186,8 +186,8 @@ func TestLabBeyondLoopbackWantsAKey(t *testing.T) {
 	}
 }
 
-// TestNamespaceLimit fills a hub with namespaces to the last and measures what they weigh.
-func TestNamespaceLimit(t *testing.T) {
+// TestTenThousandNamespacesFit fills a hub with namespaces to the last and measures what they weigh.
+func TestTenThousandNamespacesFit(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab", "-log", "off")
 	h.get("/lab").Want(200)
@@ -209,7 +209,7 @@ func TestNamespaceLimit(t *testing.T) {
 	h.get("/ns/one-more/lab").Want(200)
 }
 
-func TestLabKey(t *testing.T) {
+func TestLabRequestsNeedTheKey(t *testing.T) {
 	t.Parallel()
 	h := startIn(t, []string{"AUTHHUB_LAB_KEY=a key of the lab"}, "-ephemeral", "-lab")
 	key := bearer("a key of the lab")
@@ -225,7 +225,7 @@ func TestLabKey(t *testing.T) {
 	h.do("DELETE", "/ns/a", nil, key...).Want(204)
 }
 
-func TestLabMethods(t *testing.T) {
+func TestLabPathsRefuseOtherMethods(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab")
 	for _, tt := range []struct {

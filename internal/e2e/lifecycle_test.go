@@ -115,7 +115,7 @@ func TestWithoutALabItsPathsSayHowToGetIt(t *testing.T) {
 	}
 }
 
-func TestReadyFile(t *testing.T) {
+func TestTheReadyFileComesAndGoesWithTheHub(t *testing.T) {
 	t.Parallel()
 	file, dir := testkit.WriteFile(t, "ready", "what an earlier hub wrote"), t.TempDir()
 	h := start(t, "-dir", dir, "-ready-file", file)

@@ -16,7 +16,7 @@ import (
 	"authhub/internal/testkit"
 )
 
-func TestRunRecord(t *testing.T) {
+func TestTheRunRecordHoldsWhatTheContractSays(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.get(runPath).Want(404, "no_run")
@@ -136,7 +136,7 @@ func TestReadingsFileIsReadAfresh(t *testing.T) {
 	}
 }
 
-func TestRunBodies(t *testing.T) {
+func TestARunTakesCSVOrNoBody(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	h.post(runPath, "", "Content-Type", "application/json").Want(200) // clients that always send a type

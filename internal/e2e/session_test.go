@@ -81,7 +81,7 @@ func TestAccessTokenExpiresToTheMillisecond(t *testing.T) {
 	h.me(body.Pair().Access).Want(200)
 }
 
-func TestBearer(t *testing.T) {
+func TestATokenComesInOneAuthorizationHeader(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	p := h.login("demo")
@@ -174,7 +174,7 @@ func TestOneOfManyRefreshesWins(t *testing.T) {
 	}
 }
 
-func TestLogout(t *testing.T) {
+func TestLogoutTakesEitherTokenOfTheSession(t *testing.T) {
 	t.Parallel()
 	h := newStillHub(t)
 	for _, row := range []struct {

@@ -137,7 +137,7 @@ func TestErrorsSayWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestWithoutANodeNothingHasChanged(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(nil)
 	gone.Close()
@@ -189,7 +189,7 @@ func TestStrangerIsLeft(t *testing.T) {
 	}
 }
 
-func TestLogin(t *testing.T) {
+func TestTheClientLogsInAgainWhenItsTokenEnds(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 1)
 	cluster.Require("hub", "s3cret/@")
@@ -229,7 +229,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func TestLoginRefused(t *testing.T) {
+func TestALoginThatEtcdRefusesSaysWhy(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 1)
 	cluster.Require("hub", "secret")
@@ -247,7 +247,7 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
-func TestLeases(t *testing.T) {
+func TestALeaseEndsWithItsKeys(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 1)
 	c := dial(t, cluster.Address())

@@ -229,7 +229,7 @@ func TestJournalRefusesImpossibleRecords(t *testing.T) {
 	}
 }
 
-func TestJournalClose(t *testing.T) {
+func TestCloseSyncsWhatIsPending(t *testing.T) {
 	t.Parallel()
 	d := disktest.New("journal", journalBytes())
 	j, l := mustOpen(t, d, "journal")

@@ -15,7 +15,7 @@ func (h *testHub) fault(order object) string {
 	return h.post("/lab/faults", order).Want(201).Text("id")
 }
 
-func TestDelay(t *testing.T) {
+func TestADelayIsOfRealTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestHub(t)

@@ -31,7 +31,7 @@ func (h *testHub) sessions() (list []object) {
 	return list
 }
 
-func TestClock(t *testing.T) {
+func TestTheClockAdvancesStopsAndIsSet(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t) // its machine's clock stands at 2026-03-01T12:00:00Z
 	for _, tt := range []struct {
