@@ -130,11 +130,32 @@ func TestErrorsSayWhatIsKnown(t *testing.T) {
 			t.Parallel()
 			cluster := etcdtest.New(t, 2)
 			cluster.Fail(func(string) etcdtest.Fault { return row.fault })
-			if _, err := dial(t, cluster.Address()).Do(within(t, 300*time.Millisecond), put("/p/a", "1")); !errors.Is(err, row.want) {
+			ctx, giveUp := context.WithCancel(t.Context())
+			c, _, err := etcd.Dial(cluster.Address(), slog.New(onWarning{slog.DiscardHandler, giveUp}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Do(ctx, put("/p/a", "1")); !errors.Is(err, row.want) {
 				t.Errorf("got %v, want %v", err, row.want)
 			}
 		})
 	}
+}
+
+// onWarning is a log handler that calls a function at a warning, such as that a try has failed: then none is under way.
+type onWarning struct {
+	slog.Handler
+	call func()
+}
+
+func (onWarning) Enabled(context.Context, slog.Level) bool { return true }
+
+func (w onWarning) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == slog.LevelWarn {
+		w.call()
+	}
+	return nil
 }
 
 func TestWithoutANodeNothingHasChanged(t *testing.T) {
