@@ -212,7 +212,7 @@ const (
 func (c *trial) callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
 	most := chain - 1
-	if row[0].Browser && len(lanes)+c.busyBeside(row) >= browser {
+	if c.fillsBrowser(row, len(lanes)) {
 		most = queue
 	}
 	for _, l := range lanes {
@@ -226,6 +226,12 @@ func (c *trial) callersOf(row []*Exchange) (n int) {
 		}
 	}
 	return n
+}
+
+// fillsBrowser reports whether a row over so many connections leaves none to its client, a browser. There requests wait
+// for one another.
+func (c *trial) fillsBrowser(row []*Exchange, lanes int) bool {
+	return row[0].Browser && lanes+c.busyBeside(row) >= browser
 }
 
 // busyBeside returns how many other connections the client of a row used while it came: a browser's six are for all

@@ -38,7 +38,7 @@ type Verdict struct {
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
 	findBeginnings(record)
-	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange), nextTry: make(map[*Exchange]*Exchange)}
+	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
 	for _, e := range record {
 		switch {
 		case e.isLogin():
@@ -74,13 +74,12 @@ type trial struct {
 	record     []*Exchange
 	now        Mark
 	ended      []Mark
-	sessions   map[string]*session     // by id
-	logins     []*Exchange             // and registrations
-	everywhere []*Exchange             // logouts of other sessions of a user as well
-	unreadable []*Exchange             // refreshes without a token that this hub can read
-	told       map[*Exchange]bool      // shown by a finding about refreshes or a logout
-	nextTry    map[*Exchange]*Exchange // in loops that repeated_failure tells: what came next over the connection
-	killed     map[string]*Exchange    // by session: the refresh of a race that has ended it
+	sessions   map[string]*session  // by id
+	logins     []*Exchange          // and registrations
+	everywhere []*Exchange          // logouts of other sessions of a user as well
+	unreadable []*Exchange          // refreshes without a token that this hub can read
+	told       map[*Exchange]bool   // shown by a finding about refreshes or a logout
+	killed     map[string]*Exchange // by session: the refresh of a race that has ended it
 	verdict    Verdict
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,15 +148,24 @@ func (p *pool) receive(c *conn, h habit, try int) {
 var unavailable = Exchange{Operation: "me", Method: "GET", Path: "/me", Session: "s", User: "demo", Token: &Token{State: "valid"}, Presented: 1,
 	Current: Current{Pair: Pair{Lifetime: 15 * time.Minute, Issued: noon}}, Status: 503, Injected: true}
 
-// rate plays a habit some times and returns how often it was told as repeated_failure.
+// rate plays a habit some times and returns how often it was told.
 func (h habit) rate(n int) (told int) {
+	return n - h.count(n, unavailable, "")
+}
+
+// count plays a habit some times and returns how often the rules told are these.
+func (h habit) count(n int, failure Exchange, rules string) (count int) {
 	for i := range n {
-		record, now := h.play(rand.New(rand.NewPCG(uint64(i), 7)), unavailable)
-		if v := Judge(record, now, nil); len(v.Findings) > 0 {
-			told++
+		record, now := h.play(rand.New(rand.NewPCG(uint64(i), 7)), failure)
+		var told []string
+		for _, f := range Judge(record, now, nil).Findings {
+			told = append(told, f.Rule)
+		}
+		if strings.Join(told, " ") == rules {
+			count++
 		}
 	}
-	return told
+	return count
 }
 
 func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
@@ -215,6 +225,34 @@ func TestCrowdsAreNotTold(t *testing.T) {
 					}
 					h.callers, h.conns, h.fresh = callers, conns, fresh
 					if told := h.rate(plays); told > 0 {
+						t.Errorf("told %d of %d times: %v", told, plays, h)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRetryAfterOfManyCallers: callers who each wait as long as the answer asks, or give up, are not told. Those who
+// each try again at once or soon are, over connections of their own.
+func TestRetryAfterOfManyCallers(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{time.Second, 30 * time.Second} {
+		failure := unavailable
+		failure.RetryAfter = wait
+		waits, hurries := always(wait+20*time.Millisecond), always(100*time.Millisecond)
+		for _, callers := range []int{1, 2, 5, 12, 40} {
+			for _, fresh := range []bool{false, true} {
+				for _, h := range []habit{{tries: 1, pause: waits}, {tries: 2, pause: waits}, {tries: 3, pause: waits},
+					{conns: browser, tries: 1, pause: waits}, {conns: browser, tries: 2, pause: waits}, {conns: browser, tries: 3, pause: waits}} {
+					h.callers, h.fresh = callers, fresh
+					if silent := h.count(plays, failure, ""); silent < plays {
+						t.Errorf("told %d of %d times: %v", plays-silent, plays, h)
+					}
+				}
+				for _, h := range []habit{{tries: 2, pause: always(0)}, {tries: 2, pause: hurries}, {tries: 3, pause: hurries}} {
+					h.callers, h.fresh = callers, fresh
+					if told := h.count(plays, failure, "retry_after_ignored"); told < plays {
 						t.Errorf("told %d of %d times: %v", told, plays, h)
 					}
 				}

@@ -28,22 +28,8 @@ func (c *trial) repeatedFailure() {
 		}
 	}
 	for _, shown := range bySession.each {
-		c.findNextTries(shown)
-		if len(shown) > 0 {
-			c.find("repeated_failure", requests(shown)+" failed one after the other and were sent again at once, five times or more. "+
-				"Stop after a few tries, and wait longer before each.", shown...)
-		}
-	}
-}
-
-// findNextTries finds what came next over the connection of each request of loops.
-func (c *trial) findNextTries(shown []*Exchange) {
-	latest := make(map[int64]*Exchange)
-	for _, e := range shown {
-		if before := latest[e.Conn]; before != nil && e.isLike(before) {
-			c.nextTry[before] = e
-		}
-		latest[e.Conn] = e
+		c.find("repeated_failure", requests(shown)+" failed one after the other and were sent again at once, five times or more. "+
+			"Stop after a few tries, and wait longer before each.", shown...)
 	}
 }
 

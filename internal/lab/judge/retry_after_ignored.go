@@ -16,8 +16,8 @@ const tolerance = 50 * time.Millisecond
 //
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
-// in the second half of the time, too, does not wait at all. And in a loop that repeated_failure tells, of a client
-// that never comes in time, what came next over the connection of an answer is a retry.
+// in the second half of the time, too, does not wait at all. While a browser uses all its connections, what comes
+// within apart may have waited for one of them.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -32,24 +32,18 @@ func (c *trial) retryAfterIgnored() {
 			k.session, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{session: k.session}
+			lines[k] = &line{session: k.session, queued: make(map[int]bool)}
 		}
 		if asked := lines[k].add(e); asked != nil {
 			all = append(all, asked)
 		}
 	}
 	for _, p := range all {
-		p.line.patient = p.line.patient || p.kept
-	}
-	for _, p := range all {
-		if p.hurried == nil && !p.line.patient {
-			p.hurried = c.tooSoon(p.answer)
-		}
 		p.line.goesOn = p.line.goesOn || p.hurried != nil && !p.wasQuiet()
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && (p.line.goesOn || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
+		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && (p.line.goesOn || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -61,22 +55,27 @@ func (c *trial) retryAfterIgnored() {
 	}
 }
 
-// tooSoon returns the next try after e over its connection, in a loop that repeated_failure tells, if it came sooner
-// than e asked for; else nil.
-func (c *trial) tooSoon(e *Exchange) *Exchange {
-	next := c.nextTry[e]
-	if next == nil || !next.follows(e) || e.End.until(next.sent()) >= e.RetryAfter-tolerance {
-		return nil
+// mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile.
+func (c *trial) mayBeQueued(p *plea) bool {
+	if p.answer.End.until(p.hurried.sent()) > apart {
+		return false
 	}
-	return next
+	queued, known := p.line.queued[p.burst]
+	if !known {
+		row := p.line.bursts[p.burst]
+		lanes, _, _ := lanesOf(row)
+		queued = c.fillsBrowser(row, len(lanes))
+		p.line.queued[p.burst] = queued
+	}
+	return queued
 }
 
 // plea is an answer that asked for patience, and what came of it.
 type plea struct {
 	answer  *Exchange
 	line    *line
-	next    int // index in line.first of what came next
-	burst   int
+	next    int           // index in line.first of what came next
+	burst   int           // index in line.bursts of the answer
 	hurried *Exchange     // the request that came too soon
 	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
@@ -87,7 +86,7 @@ type plea struct {
 // never rests, so that first tries and retries come mixed: there the numbers tell.
 func (p *plea) wasIgnored() bool {
 	if p.line.isSlow() {
-		return p.line.missed || len(p.line.owed) > 0
+		return len(p.line.owed) > 0
 	}
 	return p.line.goesOn || !p.kept && !p.excused
 }
@@ -106,12 +105,11 @@ func (p *plea) wasQuiet() bool {
 type line struct {
 	session string
 	first   []*Exchange   // requests that were not in time for any answer
-	patient bool          // a request came in time for an answer
 	goesOn  bool          // something came in the second half of the time that an answer had asked for
 	pleas   []*plea       // that may still be kept, oldest first
 	owed    []*plea       // those for which no request has come in time, where each counts for the oldest
-	missed  bool          // one of them was owed for too long
-	burst   int           // counts the breaks
+	bursts  [][]*Exchange // all, by the breaks between them
+	queued  map[int]bool  // bursts of a browser whose connections were all in use
 	start   Mark          // of the first request
 	end     Mark          // of the latest to end
 	took    time.Duration // all of them
@@ -119,9 +117,11 @@ type line struct {
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
-	if l.end.Order > 0 && l.end.until(e.Arrival) > apart {
-		l.burst++
+	if len(l.bursts) == 0 || l.end.Order > 0 && l.end.until(e.Arrival) > apart {
+		l.bursts = append(l.bursts, nil)
 	}
+	burst := len(l.bursts) - 1
+	l.bursts[burst] = append(l.bursts[burst], e)
 	if e.End.Order > l.end.Order {
 		l.end = e.End
 	}
@@ -134,7 +134,7 @@ func (l *line) add(e *Exchange) *plea {
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
 	}
-	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, slack: pause}
+	p := &plea{answer: e, line: l, next: len(l.first), burst: burst, slack: pause}
 	l.pleas, l.owed = append(l.pleas, p), append(l.owed, p)
 	return p
 }
@@ -151,8 +151,7 @@ func (l *line) count(e *Exchange) {
 		return
 	}
 	asked := l.owed[0].answer
-	if since := asked.End.until(e.sent()); since >= asked.RetryAfter-tolerance {
-		l.missed = l.missed || since > asked.RetryAfter+pause
+	if asked.End.until(e.sent()) >= asked.RetryAfter-tolerance {
 		l.owed = l.owed[1:]
 	}
 }
@@ -182,17 +181,25 @@ func (l *line) keep(e *Exchange) bool {
 	return true
 }
 
-// hurry notes that e came sooner than the latest answer had asked for, if it did and is the first. It is excused if
+// hurry notes that e came sooner than the answer before it had asked for, if it did and is the first. It is excused if
 // it is the retry in time for another answer.
 func (l *line) hurry(e *Exchange, excused bool) {
-	if len(l.pleas) == 0 {
+	p := l.pleaBefore(e)
+	if p == nil || p.hurried != nil {
 		return
 	}
-	last := l.pleas[len(l.pleas)-1]
-	if last.hurried == nil && e.follows(last.answer) {
-		last.hurried, last.excused = e, excused
-		if last.burst != l.burst {
-			last.slack = late
+	p.hurried, p.excused = e, excused
+	if p.burst != len(l.bursts)-1 {
+		p.slack = late
+	}
+}
+
+// pleaBefore returns the latest plea after whose answer e was certainly sent, or nil.
+func (l *line) pleaBefore(e *Exchange) *plea {
+	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
+		if e.follows(l.pleas[i].answer) {
+			return l.pleas[i]
 		}
 	}
+	return nil
 }
