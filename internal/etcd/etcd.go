@@ -127,28 +127,27 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 	if err != nil {
 		return false, err
 	}
-	known, pause, logins := true, minPause, 0
-	var strangers uint64 // a bit for each node, in the latest tries
-	var told *tryError   // by the latest node that answered; the latest at all where none did
+	pause, logins := minPause, 0
+	so := outlook{known: true}
 	for tries := 1; ; tries++ {
 		at, token := c.choose()
 		err := c.try(ctx, c.nodes[at], token, path, body, answer)
 		failed, again := err.(*tryError)
 		switch {
-		case err == nil || !again && known:
-			return !known, err
+		case err == nil || !again && so.known:
+			return !so.known, err
 		case !again: // to a repetition; what became of an earlier try is not known
 			return true, fmt.Errorf("%w: %w", ErrUnknown, err)
 		case failed.loggedOut && c.user != "" && path != wire.AuthenticatePath && logins < 2:
 			logins++
 			if err := c.authenticate(ctx, token); err != nil {
-				return !known, err
+				return !so.known, err
 			}
 			continue
 		case failed.loggedOut:
-			return !known, c.refuseLogin(failed)
+			return !so.known, c.refuseLogin(failed)
 		}
-		known = known && !failed.sent
+		so.note(at, failed)
 		if ctx.Err() == nil {
 			c.nodes[at].failed(failed.cause, c.log)
 		}
@@ -156,18 +155,29 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 		if tries%len(c.nodes) == 0 {
 			pause = wait(ctx, pause)
 		}
-		if told == nil || !errors.Is(failed.cause, errNoAnswer) {
-			told = failed
-		}
-		if strangers |= 1 << at; !failed.strange {
-			strangers = 0
-		}
-		if strangers == 1<<len(c.nodes)-1 {
-			return !known, gaveUp(known, &RefusedError{Node: failed.node, Message: failed.cause.Error()})
+		if so.strangers == 1<<len(c.nodes)-1 {
+			return !so.known, gaveUp(so.known, &RefusedError{Node: failed.node, Message: failed.cause.Error()})
 		}
 		if ctx.Err() != nil {
-			return !known, gaveUp(known, told)
+			return !so.known, gaveUp(so.known, so.told)
 		}
+	}
+}
+
+// outlook is what a call knows after its tries so far, all of which have failed.
+type outlook struct {
+	known     bool      // none of them has been carried out
+	told      *tryError // by the latest node that answered; by the latest of all if none did
+	strangers uint64    // a bit for each node that will answer the same way again, since the last other answer
+}
+
+func (o *outlook) note(at int, failed *tryError) {
+	o.known = o.known && !failed.sent
+	if o.told == nil || !errors.Is(failed.cause, errNoAnswer) {
+		o.told = failed
+	}
+	if o.strangers |= 1 << at; !failed.strange {
+		o.strangers = 0
 	}
 }
 
