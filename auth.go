@@ -195,8 +195,14 @@ func refreshTokenOf(w http.ResponseWriter, r *http.Request) (string, error) {
 			return token, nil
 		}
 	}
+	if r.Header["Authorization"] == nil {
+		return "", refreshTokenMissing
+	}
 	return request.Bearer(r)
 }
+
+var refreshTokenMissing = reply.Fail(http.StatusUnauthorized, "token_missing",
+	"This operation needs the refresh token: as refresh_token in the body, or Authorization: Bearer TOKEN.")
 
 func (h *Hub) logout(w http.ResponseWriter, r *http.Request) error {
 	token, err := request.Bearer(r)

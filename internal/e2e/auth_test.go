@@ -351,14 +351,15 @@ func TestARefusalSaysWhatToDo(t *testing.T) {
 	h := newStillHub(t)
 	h.post(runPath, nil).Want(200)
 	for want, a := range map[string]*answer{
-		"Check both":        h.post(loginPath, object{"username": "demo", "password": "wrong"}).Want(401, "invalid_credentials"),
-		"another account":   h.post(loginPath, object{"username": "disabled", "password": "disabled-password"}).Want(403, "account_disabled"),
-		"Log in again":      h.me("forged").Want(401, "token_malformed"),
-		"the other token":   h.me(h.login("demo").Refresh).Want(401, "token_wrong_type"),
-		"or log in":         h.post(registerPath, object{"username": "kim", "password": "12345678", "email": "demo@example.test"}).Want(409, "email_taken"),
-		"Send a smaller":    h.post(loginPath, object{"username": strings.Repeat("x", 1<<16)}).Want(413, "body_too_large"),
-		"Fetch the file":    h.get(listingPath+"/impact", "If-Match", `"other"`).Want(412, "precondition_failed"),
-		"Content-Range say": h.get(listingPath+"/impact", "Range", "bytes=9999999-").Want(416, "range_not_satisfiable"),
+		"Check both":                   h.post(loginPath, object{"username": "demo", "password": "wrong"}).Want(401, "invalid_credentials"),
+		"another account":              h.post(loginPath, object{"username": "disabled", "password": "disabled-password"}).Want(403, "account_disabled"),
+		"Log in again":                 h.me("forged").Want(401, "token_malformed"),
+		"as refresh_token in the body": h.post(refreshPath, object{"token": "x"}).Want(401, "token_missing"),
+		"the other token":              h.me(h.login("demo").Refresh).Want(401, "token_wrong_type"),
+		"or log in":                    h.post(registerPath, object{"username": "kim", "password": "12345678", "email": "demo@example.test"}).Want(409, "email_taken"),
+		"Send a smaller":               h.post(loginPath, object{"username": strings.Repeat("x", 1<<16)}).Want(413, "body_too_large"),
+		"Fetch the file":               h.get(listingPath+"/impact", "If-Match", `"other"`).Want(412, "precondition_failed"),
+		"Content-Range say":            h.get(listingPath+"/impact", "Range", "bytes=9999999-").Want(416, "range_not_satisfiable"),
 	} {
 		if detail := a.Text("detail"); !strings.Contains(detail, want) {
 			t.Errorf("%q does not say %q", detail, want)

@@ -290,14 +290,23 @@ var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	return t
 })
 
-// withoutQuery refuses a query, where serve takes none.
+// withoutQuery refuses a query, and members of the body of a DELETE, where serve takes none.
 func withoutQuery(serve labRoute) labRoute {
 	return func(b *bench, w http.ResponseWriter, r *http.Request) error {
-		if err := strict.RefuseQuery(r); err != nil {
+		if err := refuseExtras(w, r); err != nil {
 			return err
 		}
 		return serve(b, w, r)
 	}
+}
+
+// refuseExtras returns a 422 for a query and, of a DELETE, for members of the body: somebody may mean to delete less.
+func refuseExtras(w http.ResponseWriter, r *http.Request) error {
+	err := strict.RefuseQuery(r)
+	if err == nil && r.Method == http.MethodDelete {
+		err = strict.RefuseMembers(w, r)
+	}
+	return err
 }
 
 // labRoute serves one operation of the bench that it is called on.

@@ -175,7 +175,7 @@ func (l *Lab) deleteNamespace(w http.ResponseWriter, r *http.Request, name strin
 	if r.Method != http.MethodDelete {
 		return route.MethodNotAllowed("DELETE, GET, HEAD")
 	}
-	if err := strict.RefuseQuery(r); err != nil {
+	if err := refuseExtras(w, r); err != nil {
 		return err
 	}
 	l.mu.Lock()
