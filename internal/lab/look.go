@@ -179,21 +179,33 @@ func tokenInAddress(r *http.Request) (token string, found bool) {
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
 		case "accesstoken", "refreshtoken", "bearertoken":
-			found = found || slices.ContainsFunc(values, func(s string) bool { return s != "" })
+			found = found || slices.ContainsFunc(values, func(s string) bool { return !slices.Contains(unset, s) })
 		}
-		if i := slices.IndexFunc(values, looksLikeToken); i >= 0 {
-			return strings.TrimPrefix(values[i], "Bearer "), true
+		for _, value := range values {
+			if token := tokenIn(value); token != "" {
+				return token, true
+			}
 		}
 	}
-	parts := strings.Split(r.URL.Path, "/")
-	if i := slices.IndexFunc(parts, looksLikeToken); i >= 0 {
-		return strings.TrimPrefix(parts[i], "Bearer "), true
+	if token := tokenIn(r.URL.Path); token != "" {
+		return token, true
 	}
 	return "", found
 }
 
-// looksLikeToken reports whether s has the form of a compact JWS: a header that is a JSON object, and two more parts.
-func looksLikeToken(s string) bool {
-	s = strings.TrimPrefix(s, "Bearer ")
-	return strings.HasPrefix(s, "eyJ") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, " /")
+// unset is what clients in JavaScript write for a variable without a value.
+var unset = []string{"", "undefined", "null"}
+
+// tokenIn returns the first part of a text that has the form of a compact JWS, a header that is a JSON object and two
+// more parts, or "".
+func tokenIn(text string) string {
+	outside := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_.", r)
+	}
+	for part := range strings.FieldsFuncSeq(text, outside) {
+		if strings.HasPrefix(part, "eyJ") && strings.Count(part, ".") == 2 {
+			return part
+		}
+	}
+	return ""
 }

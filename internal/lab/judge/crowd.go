@@ -120,9 +120,9 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 // before the client heard of it; the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
-	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins), func(r *Exchange) bool {
+	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
-		case r.exchanged():
+		case r.exchanged() || r.Operation == "refresh" && !s.maySend(r):
 			return false
 		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
 			return false // a login that succeeded, or somebody else's: a client's own password is right

@@ -43,14 +43,13 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 		switch {
 		case e.isLogin():
 			c.logins = append(c.logins, e)
-		case e.Operation == "refresh" && e.Token == nil:
-			c.unreadable = append(c.unreadable, e)
+		case e.Operation == "refresh" && (e.Token == nil || !e.Token.Refresh):
+			c.useless = append(c.useless, e)
 		case (e.Everywhere || e.Elsewhere) && e.isLogout():
 			c.everywhere = append(c.everywhere, e)
 		}
 	}
 	sessions := sessionsOf(record)
-	findLogins(sessions, c.logins)
 	for _, s := range sessions {
 		c.sessions[s.id] = s
 	}
@@ -77,7 +76,7 @@ type trial struct {
 	sessions   map[string]*session  // by id
 	logins     []*Exchange          // and registrations
 	everywhere []*Exchange          // logouts of other sessions of a user as well
-	unreadable []*Exchange          // refreshes without a token that this hub can read
+	useless    []*Exchange          // refreshes without a token that this hub can read, or with an access token
 	told       map[*Exchange]bool   // shown by a finding about refreshes or a logout
 	killed     map[string]*Exchange // by session: the refresh of a race that has ended it
 	verdict    Verdict

@@ -345,7 +345,10 @@ func TestRepeatedFailure(t *testing.T) {
 var failures = []row{
 	{"five times", loop(5, "c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"four times", loop(4, "c1 me a0 503 injected"), ""},
-	{"over connections cut by a fault", "c1 me a0 0 lost\nc2 me a0 0 lost\nc3 me a0 0 lost\nc4 me a0 0 lost\nc5 me a0 0 lost", "repeated_failure[2 3 4 5 6]"},
+	{"over connections cut by a fault", "c2 me a0 0 lost\nc3 me a0 0 lost\nc4 me a0 0 lost\nc5 me a0 0 lost\nc6 me a0 0 lost", "repeated_failure[2 3 4 5 6]"},
+	{"four tries, which the client's library sends again where a connection in reserve is cut", "open c2\nopen c4\nopen c6\nopen c8\nafter 50ms\n" +
+		"c2 me a0 0 lost\nafter 10ms\nc3 me a0 0 lost\nafter 1s\nc4 me a0 0 lost\nafter 10ms\nc5 me a0 0 lost\nafter 2s\n" +
+		"c6 me a0 0 lost\nafter 10ms\nc7 me a0 0 lost\nafter 4s\nc8 me a0 0 lost\nafter 10ms\nc9 me a0 0 lost", ""},
 	{"given up by the client", loop(6, "c1 me a0 0 left"), ""},
 	{"together", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected", ""},
 	{"over old connections, too close to tell", "c1 me a0 | c2 me a0 200\n" + loop(3, "c1 me a0 503 injected\nc2 me a0 503 injected"), ""},
@@ -552,6 +555,10 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"an answer of its own kind", "c1 me a0 403 injected token_expired\nafter 3s", "no_refresh_after_expiry[2]"},
 		{"a login before it, in whose session nobody goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[3]"},
 		{"a login instead", expired + "after 1s\nc1 login - 200\nafter 3s", ""},
+		{"a login instead that fails, and one later", expired + "c1 login - 401 stranger invalid_credentials injected\nafter 4s\nc1 login - 200 other\nc1 me b0 200", ""},
+		{"a login instead as somebody else, and back to the first user later", expired + "c1 login - 200 other stranger\nafter 3s\nc1 login - 200 other\nc1 me b0 200", ""},
+		{"a refresh with the access token instead", expired + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[3]"},
+		{"a crowd's refresh with the access token", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[8]"},
 		{"a logout instead", expired + "after 1s\nc1 logout a0 204\nafter 3s", ""},
 		{"a login long after", expired + "after 10s\nc1 login - 200", "no_refresh_after_expiry[2]"},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -26,8 +27,23 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	later := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order }
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
-	return s.login != nil && trying(s.login) && !s.goesOnAfter(s.login) || slices.ContainsFunc(s.logouts, trying) ||
-		slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.unreadable, trying) || s.usesNewer(e) || c.movedOn(s, e)
+	return c.logsInAfter(s, e) || slices.ContainsFunc(s.logouts, trying) || slices.ContainsFunc(s.refreshes, renewing) ||
+		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) || s.usesNewer(e) || c.movedOn(s, e)
+}
+
+// logsInAfter reports whether the client logged in, or tried to, in time after e, and did not go on in the session s.
+// Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
+func (c *trial) logsInAfter(s *session, e *Exchange) bool {
+	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
+		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
+			return false
+		}
+		own := login.User == s.user || login.User == "" || slices.ContainsFunc(s.exchanges, func(e *Exchange) bool { return e.Conn != 0 && e.Conn == login.Conn })
+		if own && inTime(e, login) && !s.goesOnAfter(login) {
+			return true
+		}
+	}
+	return false
 }
 
 // usesNewer reports whether the client went on with a newer pair than that of e, which it had before.

@@ -72,10 +72,24 @@ func (c *trial) rows() [][]*Exchange {
 			current[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
 		default:
-			rows[i] = append(rows[i], e)
+			rows[i] = append(withoutCut(rows[i], e), e)
 		}
 	}
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
+}
+
+// withoutCut returns a row but for the request that e repeats for a client's library and not for its caller, if any:
+// where a connection that was kept or held in reserve is cut before an answer begins, libraries try another by
+// themselves (RFC 9112 section 9.3.1).
+func withoutCut(row []*Exchange, e *Exchange) []*Exchange {
+	for i := len(row) - 1; i >= max(0, len(row)-queue); i-- {
+		cut := row[i]
+		openedForIt := cut.leftAt().Equal(cut.Opened)
+		if cut.Lost && cut.Status == 0 && !openedForIt && cut.Conn != e.Conn && cut.endedBefore(e) && cut.End.until(e.sent()) <= apart {
+			return slices.Delete(row, i, i+1)
+		}
+	}
+	return row
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.

@@ -19,7 +19,6 @@ type session struct {
 	logouts   []*Exchange // those of them that are logouts
 	lastUse   *Exchange   // the last with an access token
 	useBefore *Exchange   // the last but one, not counting those without a break between
-	login     *Exchange   // the last that its user sent, or somebody over one of its connections
 	expiries  []*expiry   // in order of their first refresh
 
 	expired      earliest          // answers token_expired
@@ -128,34 +127,13 @@ func (s *session) endRow(first, next int, end Mark) {
 // by somebody who has not heard of e.
 func (s *session) goesOnAfter(e *Exchange) bool { return s.useBefore != nil && s.useBefore.follows(e) }
 
-// findLogins finds the last login of each session's user. Where the client logs in as somebody else, a connection
-// shows it.
-func findLogins(sessions []*session, logins []*Exchange) {
-	ofUser, overConn := make(map[string]*Exchange), make(map[int64]*Exchange)
-	for _, e := range logins {
-		ofUser[e.User], overConn[e.Conn] = e, e
-	}
-	for _, s := range sessions {
-		s.login = latest(ofUser[s.user], ofUser[""]) // of a login that failed nobody knows whose it was
-		for _, e := range s.exchanges {
-			if e.Conn != 0 {
-				s.login = latest(s.login, overConn[e.Conn])
-			}
-		}
-	}
-}
-
-func latest(a, b *Exchange) *Exchange {
-	if a == nil || b != nil && b.Arrival.Order > a.Arrival.Order {
-		return b
-	}
-	return a
-}
-
 // beganAfter reports whether the session began after e had arrived. Nothing is known of nil.
 func (s *session) beganAfter(e *Exchange) bool {
 	return s != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
 }
+
+// maySend reports whether r, which may have presented no token of this hub, may be of the session's client.
+func (s *session) maySend(r *Exchange) bool { return r.Session == "" || r.Session == s.id }
 
 // from returns the exchanges from first on; none for nil.
 func (s *session) from(first *Exchange) []*Exchange {
