@@ -35,11 +35,7 @@ func (h *testHub) runOn(readings string) *answer {
 // entries returns the listing's three entries.
 func (h *testHub) entries() []map[string]any {
 	h.t.Helper()
-	var entries []map[string]any
-	for _, e := range h.get(listingPath).Want(200).JSON()["phase2_files"].([]any) {
-		entries = append(entries, e.(map[string]any))
-	}
-	return entries
+	return h.get(listingPath).Want(200).List("phase2_files")
 }
 
 func TestListingAfterARun(t *testing.T) {

@@ -93,6 +93,7 @@ func (s *Embedded) UserByID(id string) *User {
 	return s.users[id]
 }
 
+// CountUsers returns how many users there are.
 func (s *Embedded) CountUsers() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -231,10 +231,7 @@ func (h *testHub) login(user string) pair {
 }
 
 // requests returns the requests that the lab has seen.
-func (h *testHub) requests(query ...string) (list []object) {
+func (h *testHub) requests(query ...string) []object {
 	h.t.Helper()
-	for _, r := range h.get("/lab/requests" + strings.Join(query, "")).Want(200).JSON()["requests"].([]any) {
-		list = append(list, r.(object))
-	}
-	return list
+	return h.get("/lab/requests" + strings.Join(query, "")).Want(200).List("requests")
 }

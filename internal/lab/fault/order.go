@@ -59,10 +59,11 @@ func Read(in *strict.Form, operations []string) *Fault {
 	if in.Has("within") && !in.Has("hold") {
 		in.Fault("within", "belongs to hold")
 	}
-	for name, d := range map[*string]time.Duration{&f.Delay: f.delay, &f.Within: f.within} {
-		if d > 0 {
-			*name = strict.Spell(d)
-		}
+	if f.delay > 0 {
+		f.Delay = strict.Spell(f.delay)
+	}
+	if f.within > 0 {
+		f.Within = strict.Spell(f.within)
 	}
 	return f
 }

@@ -18,6 +18,7 @@ import (
 	"authhub/internal/reply"
 )
 
+// MaxFaults is how many faults a queue holds. When it is full, a spent fault makes room for a new one.
 const MaxFaults = 1_000
 
 // Fault is a fault in the queue. Its order does not change; its counts are under Queue.mu.
@@ -57,6 +58,7 @@ type View struct {
 	Waiting int  `json:"waiting"`
 }
 
+// Queue holds the faults of one hub, in the order in which they were added.
 type Queue struct {
 	mu     sync.Mutex
 	faults []*Fault
@@ -191,8 +193,8 @@ func (q *Queue) arrive(e *Encounter) {
 	}
 }
 
-// leave counts a request as waiting no more. If its client has gone, its place in the group is free again; if its
-// patience is at an end, so is the group's: all go.
+// leave counts a request as waiting no more. If its client has gone, its place in the group is free again. If it has
+// waited for as long as it may, the whole group goes.
 func (q *Queue) leave(e *Encounter, clientGone bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -233,7 +235,7 @@ func (q *Queue) Reset() {
 	q.made = 0
 }
 
-// Orders returns those that are not spent, as orders of what is left of them.
+// Orders returns the faults that are not spent, as orders of what is left of them.
 func (q *Queue) Orders() []json.RawMessage {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -219,13 +219,14 @@ func (l *Log) allLocked() []*Request {
 	return append(slices.Clone(l.ring[l.oldest:]), l.ring[:l.oldest]...)
 }
 
+// Count returns how many requests the record holds.
 func (l *Log) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.ring)
 }
 
-// Filter is a statement about one request; zero members say nothing.
+// Filter is a statement about one request. A zero member says nothing.
 type Filter struct {
 	Operation string `json:"operation,omitempty"`
 	Session   string `json:"session,omitempty"`
@@ -235,6 +236,7 @@ type Filter struct {
 	After     int    `json:"after,omitempty"`
 }
 
+// FilterNames are the members of a filter.
 var FilterNames = []string{"operation", "session", "user", "status", "code", "after"}
 
 // ReadFilter reads a filter; operations are the names that it may use.

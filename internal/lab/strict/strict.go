@@ -90,6 +90,7 @@ func (f *Form) Adopt(part string, inner *Form) {
 	}
 }
 
+// Has reports whether a member is there and not null.
 func (f *Form) Has(name string) bool { return f.Members[name] != nil }
 
 // OneOf returns a member that must be one of these; absent is the first.
