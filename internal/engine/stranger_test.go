@@ -56,27 +56,20 @@ func answering(t *testing.T, body string) string {
 // greeting returns the address of a server that says words to each connection and ends it when the client has spoken.
 func greeting(t *testing.T, words string) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			conn.Read(make([]byte, 64<<10))
-			fmt.Fprint(conn, words)
-			conn.Close()
-		}
-	}()
-	return "http://" + listener.Addr().String()
+	return ending(t, listener, err, func(conn net.Conn) {
+		conn.Read(make([]byte, 64<<10))
+		fmt.Fprint(conn, words)
+	})
 }
 
 // closing returns the address of a server that takes TLS and ends every other connection without a word, as etcd does.
 func closing(t *testing.T, secure *tls.Config) string {
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", secure)
+	return ending(t, listener, err, func(conn net.Conn) { conn.(*tls.Conn).Handshake() })
+}
+
+// ending returns the address of a server that ends each connection after serve, one after the other.
+func ending(t *testing.T, listener net.Listener, err error, serve func(net.Conn)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +80,7 @@ func closing(t *testing.T, secure *tls.Config) string {
 			if err != nil {
 				return
 			}
-			conn.(*tls.Conn).Handshake()
+			serve(conn)
 			conn.Close()
 		}
 	}()

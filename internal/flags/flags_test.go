@@ -104,7 +104,7 @@ func TestOriginsAreReadAsBrowsersSendThem(t *testing.T) {
 	}
 }
 
-func TestAddress(t *testing.T) {
+func TestBaseURLsAreReadAsBrowsersWriteThem(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"https://hub.example/":        "https://hub.example",
