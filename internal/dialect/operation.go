@@ -150,12 +150,12 @@ func (op *operation) parseOn(n node) {
 	op.method, op.path = method, path
 	op.segments = split(path)
 	for i, segment := range op.segments {
-		if !strings.ContainsAny(segment, "{}") {
+		if !strings.ContainsAny(segment, "{}") && !strings.HasPrefix(segment, ":") {
 			continue
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(segment, "{"), "}")
 		if segment != "{"+name+"}" || !isToken(name) || slices.Contains(op.segments[:i], segment) {
-			n.fault(`has a wrong part: a part in braces must be all that is between two slashes and have a name of its own, as in "/tenants/{tenant}/login"`)
+			n.fault(`has a wrong part: one that stands for any text is in braces, is all that is between two slashes and has a name of its own, as in "/tenants/{tenant}/login"`)
 		}
 	}
 }

@@ -211,6 +211,12 @@ func (t *templates) text(path, s string) (text, int) {
 	for {
 		before, after, ok := strings.Cut(s, "${")
 		all = append(all, textPart{literal: before})
+		for _, word := range strings.Fields(before) {
+			_, bare, _ := strings.Cut(word, "$")
+			if bare = strings.Trim(bare, `.,:;!?'"()/`); t.scope.lacks(path, bare) == "" {
+				t.p.fault(path, "has $"+bare+" in a longer text, where it is ${"+bare+"}")
+			}
+		}
 		if !ok {
 			break
 		}
