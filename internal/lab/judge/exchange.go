@@ -117,6 +117,9 @@ func (e *Exchange) refused() bool {
 // saw reports whether the client got an answer with this code.
 func (e *Exchange) saw(code string) bool { return e.received() && e.Code == code }
 
+// isCut reports whether a fault cut the connection of e before an answer began.
+func (e *Exchange) isCut() bool { return e.Lost && e.Status == 0 }
+
 // endedBefore reports whether e was over when other arrived.
 func (e *Exchange) endedBefore(other *Exchange) bool {
 	return e.End.Order > 0 && e.End.Order < other.Arrival.Order

@@ -55,6 +55,7 @@ func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	current := make(map[effort]int) // index in rows
 	tries := make(map[string]int)   // refreshes that failed, by session
+	cuts := slices.ContainsFunc(c.record, (*Exchange).isCut)
 	for _, e := range c.record {
 		f := e.effort()
 		if e.isAccess() {
@@ -71,8 +72,10 @@ func (c *trial) rows() [][]*Exchange {
 		case !ok:
 			current[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
-		default:
+		case cuts:
 			rows[i] = append(withoutCut(rows[i], e), e)
+		default:
+			rows[i] = append(rows[i], e)
 		}
 	}
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
@@ -84,8 +87,8 @@ func (c *trial) rows() [][]*Exchange {
 func withoutCut(row []*Exchange, e *Exchange) []*Exchange {
 	for i := len(row) - 1; i >= max(0, len(row)-queue); i-- {
 		cut := row[i]
-		openedForIt := cut.leftAt().Equal(cut.Opened)
-		if cut.Lost && cut.Status == 0 && !openedForIt && cut.Conn != e.Conn && cut.endedBefore(e) && cut.End.until(e.sent()) <= apart {
+		if cut.isCut() && !cut.leftAt().Equal(cut.Opened) && cut.Conn != e.Conn &&
+			cut.endedBefore(e) && cut.End.until(e.sent()) <= apart {
 			return slices.Delete(row, i, i+1)
 		}
 	}
