@@ -140,16 +140,24 @@ func TestTheReadyFileComesAndGoesWithTheHub(t *testing.T) {
 	}
 }
 
-// TestAFolderIsNoReadyFile: an empty folder is not taken away, and no hub starts that could not say that it is ready.
-func TestAFolderIsNoReadyFile(t *testing.T) {
+// TestOnlyAFileIsAReadyFile: an empty folder is not taken away, nor a device, and no hub starts that could not say that
+// it is ready.
+func TestOnlyAFileIsAReadyFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	status, stdout, said := run(t, "-ephemeral", "-addr", "127.0.0.1:0", "-ready-file", dir)
-	if status != 1 || stdout != "" || !strings.Contains(said, "-ready-file") || !strings.Contains(said, "is a folder") {
+	if status != 1 || stdout != "" || !strings.Contains(said, "-ready-file") || !strings.Contains(said, "is no regular file") {
 		t.Errorf("exit status %d, %q, %q", status, stdout, said)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		t.Errorf("the folder is gone: %v", err)
+	}
+	null := filepath.Join(dir, "null") // stands for the device, which a hub that may would replace for the whole machine
+	if err := os.Symlink(os.DevNull, null); err != nil {
+		t.Skip(err)
+	}
+	if status, _, said := run(t, "-ephemeral", "-addr", "127.0.0.1:0", "-ready-file", null); status != 1 || !strings.Contains(said, "is no regular file") {
+		t.Errorf("a device: exit status %d, %q", status, said)
 	}
 }
 

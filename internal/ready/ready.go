@@ -49,10 +49,11 @@ func (n Notice) Announce(stdout, stderr io.Writer, to logs.Logs) error {
 	return nil
 }
 
-// Prepare takes the ready file of an earlier hub away, which is not true any more. Errors: a folder has its name.
+// Prepare takes the ready file of an earlier hub away, which is not true any more. Errors: a folder or a device
+// has its name.
 func Prepare(path string) error {
-	if at, err := os.Lstat(path); err == nil && at.IsDir() {
-		return fmt.Errorf("-ready-file: %s is a folder; name a file in it", path)
+	if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() {
+		return fmt.Errorf("-ready-file: %s is no regular file; name one that the hub may replace", path)
 	}
 	os.Remove(path)
 	return nil
