@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// ErrFull says that the disk is full, or that this user's quota is.
+	// ErrFull says that the disk is full, or this user's quota, or that the process may write no larger file.
 	ErrFull = errors.New("the disk is full")
 	// ErrGone says that something else has the name of a file that is in use, or nothing has.
 	ErrGone = errors.New("the file was removed or replaced while it was in use")
@@ -138,5 +138,5 @@ func isFull(err error) bool {
 	if runtime.GOOS == "windows" && errors.Is(err, errorDiskFull) {
 		return true
 	}
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
