@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -140,7 +141,7 @@ func (h *Hub) checkPassword(r *http.Request, login, password string) (*account.U
 }
 
 func (h *Hub) showUser(w http.ResponseWriter, r *http.Request) error {
-	_, u, err := h.authenticate(r)
+	u, err := h.authenticate(r)
 	if err != nil {
 		return err
 	}
@@ -256,29 +257,43 @@ func readScope(r *http.Request) (all, others bool, err error) {
 	return all, others, nil
 }
 
-// authenticate returns the session and user of the request's access token.
-func (h *Hub) authenticate(r *http.Request) (account.Session, *account.User, error) {
+// authenticate returns the user of the request's access token.
+func (h *Hub) authenticate(r *http.Request) (*account.User, error) {
 	token, err := request.Bearer(r)
 	if err != nil {
-		return account.Session{}, nil, err
+		return nil, err
 	}
 	c, err := h.signer.Open(token)
 	if err != nil {
-		return account.Session{}, nil, err
+		return nil, err
 	}
 	if err := c.Check(jwt.Access, h.now()); err != nil {
-		return account.Session{}, nil, err
+		return nil, err
 	}
-	s, u, err := h.store.Live(r.Context(), refOf(&c))
+	return h.ownerOf(r.Context(), &c)
+}
+
+// ownerOf returns the user of a token that is sound and has not expired by its claims, if its session lives and the
+// token is good for anything in it. Errors: account.ErrRevoked, ErrDisabled, ErrReused, jwt.ErrExpired, and those of a
+// store that can't answer.
+func (h *Hub) ownerOf(ctx context.Context, c *jwt.Claims) (*account.User, error) {
+	s, u, err := h.store.Live(ctx, refOf(c))
+	if err != nil {
+		return nil, err
+	}
+	from := s.AccessFrom
+	if c.Kind == jwt.Refresh {
+		from = s.RefreshFrom
+	}
 	switch {
-	case err != nil:
-		return account.Session{}, nil, err
-	case c.Generation > s.Generation: // of a rotation that a snapshot put back has undone
-		return account.Session{}, nil, account.ErrRevoked
-	case c.Generation < s.AccessFrom:
-		return account.Session{}, nil, jwt.ErrExpired
+	case c.Generation > s.Generation: // the snapshot that was just restored predates this token's rotation
+		return nil, account.ErrRevoked
+	case c.Kind == jwt.Refresh && s.Spent(c.Generation) && !h.reuse().Allow:
+		return nil, account.ErrReused
+	case c.Generation < from:
+		return nil, jwt.ErrExpired
 	}
-	return s, u, nil
+	return u, nil
 }
 
 // Operations of these groups ask for an access token where the operator says so with -protect.
@@ -306,7 +321,7 @@ func runRoute(serve hubHandler) hubHandler   { return guarded(serve, ofRun) }
 func guarded(serve hubHandler, group string) hubHandler {
 	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
 		if h.settings.tokenFor(group) == "access" {
-			if _, _, err := h.authenticate(r); err != nil {
+			if _, err := h.authenticate(r); err != nil {
 				return err
 			}
 		}
@@ -383,16 +398,9 @@ func (h *Hub) introspect(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Check(c.Kind, h.now()); err != nil {
 		return err
 	}
-	s, u, err := h.store.Live(r.Context(), refOf(&c))
-	switch {
-	case err != nil:
+	u, err := h.ownerOf(r.Context(), &c)
+	if err != nil {
 		return err
-	case c.Generation > s.Generation:
-		return account.ErrRevoked
-	case c.Kind == jwt.Refresh && s.Spent(c.Generation) && !h.reuse().Allow:
-		return account.ErrReused
-	case c.Kind == jwt.Access && c.Generation < s.AccessFrom, c.Kind == jwt.Refresh && c.Generation < s.RefreshFrom:
-		return jwt.ErrExpired
 	}
 
 	return reply.WriteJSON(w, http.StatusOK, map[string]any{
