@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -78,7 +79,7 @@ func (d *Dialect) parseErrors(n node, t *templates) []*entry {
 		at.parseEntry(e, scoped[op])
 		all = append(all, e)
 	}
-	slices.SortStableFunc(all, func(a, b *entry) int { return rank(b) - rank(a) })
+	sort.SliceStable(all, func(i, j int) bool { return rank(all[i]) > rank(all[j]) })
 	return all
 }
 
