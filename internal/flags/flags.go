@@ -256,13 +256,15 @@ func (o *Options) lifetimesOfDialect(given map[string]bool) {
 }
 
 func (o *Options) setProtect(groups string) error {
+	if groups == "" {
+		return nil
+	}
 	for group := range strings.SplitSeq(groups, ",") {
 		switch group {
 		case "files":
 			o.ProtectFiles = true
 		case "run":
 			o.ProtectRun = true
-		case "":
 		default:
 			return fmt.Errorf("%q is neither files nor run", group)
 		}

@@ -54,6 +54,7 @@ func TestAWrongStartSaysWhatToDo(t *testing.T) {
 		"-log xml":                             `must be text, json or off`,
 		"-log-level loud":                      `must be debug, info, warn or error`,
 		"-protect me":                          `"me" is neither files nor run`,
+		"-protect ,":                           `"" is neither files nor run`,
 		"-check=":                              `needs the address of a hub`,
 		"AUTHHUB_SECRET=short":                 `must be at least 32 bytes`,
 	} {
