@@ -84,10 +84,15 @@ func TestOnlySomeNamesMakeANamespace(t *testing.T) {
 		"/ns/" + strings.Repeat("n", 64) + "/lab": 200,
 		"/ns/" + strings.Repeat("n", 65) + "/lab": 404,
 		"/ns": 200, "/ns/": 404, "/ns//lab": 404, "/ns/a.b/lab": 404, "/ns/%C3%A9/lab": 404,
-		"/ns/a%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 308, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
+		"/ns/slash%2Flab": 404, "/ns/%61/lab": 404, "/ns/a/../b/lab": 404, "/ns/a": 308, "/ns/a/": 200, "/ns/a/lab/": 404, "/ns/a/nothing": 404,
 	} {
 		if got := h.get(path); got.Status != status {
 			t.Errorf("%s: %d, want %d", path, got.Status, status)
+		}
+	}
+	for _, made := range h.get("/ns").List("namespaces") {
+		if name := made["name"]; name != "a" && name != strings.Repeat("n", 64) {
+			t.Errorf("a namespace %q was made", name)
 		}
 	}
 	if got := h.put("/ns/a", nil).Want(405).Header.Get("Allow"); got != "DELETE, GET, HEAD" {

@@ -138,7 +138,7 @@ func splitNamespace(r *http.Request) (string, *http.Request, error) {
 	}
 	name, _, _ := strings.Cut(rest, "/")
 	raw, same := strings.CutPrefix(r.URL.RawPath, "/ns/"+name)
-	if !isNamespace(name) || r.URL.RawPath != "" && !same {
+	if !isNamespace(name) || r.URL.RawPath != "" && (!same || raw != "" && raw[0] != '/') { // %2F belongs to the name
 		return "", nil, reply.Fail(http.StatusNotFound, "not_found", "The path of a namespace is /ns/NAME. NAME is 1 to 64 of A-Z a-z 0-9 _ and -.")
 	}
 	inner, u := new(http.Request), *r.URL
