@@ -61,7 +61,8 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	seen, token := b.look(w, r, operation, call)
 	client, onConnection := r.Context().Value(connectionKey{}).(*connection)
 	if onConnection {
-		seen.Conn, seen.Opened, seen.Sent = client.id, client.opened, client.beganAt()
+		seen.Conn, seen.Opened = client.id, client.opened
+		seen.Sent, seen.Kept = client.beganAt()
 	}
 	hub, served, f, leave := b.arrive(r, seen, token, call)
 	defer leave()

@@ -23,6 +23,7 @@ import (
 //	slow 1s c1 me a0 200         the answer takes its time
 //	empty                        the record is emptied
 //	open c3                      a connection is opened, for a request that comes later
+//	preflight c3                 a connection is opened, over which the browser asks first whether it may
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
 //	policy grace 10s             or allow, keep, strict; back: the clock is put back
@@ -40,6 +41,7 @@ type script struct {
 	pair    int                  // the session's current one
 	issued  map[int]time.Time    // of the pairs
 	opened  map[string]time.Time // of the connections
+	kept    map[string]bool      // connections that have carried something
 	origin  Origin
 	line    string   // of the script, that is being played
 	pending []func() // answers that are still to come
@@ -51,7 +53,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newScript(t testing.TB) *script {
 	return &script{t: t, now: Mark{Hub: noon, Machine: noon}, life: 15 * time.Minute, session: "s",
-		issued: map[int]time.Time{0: noon}, opened: make(map[string]time.Time)}
+		issued: map[int]time.Time{0: noon}, opened: make(map[string]time.Time), kept: make(map[string]bool)}
 }
 
 // run plays a script about a session whose access tokens live 15 minutes, and returns the verdict at its end.
@@ -92,6 +94,9 @@ func (s *script) step(line string) {
 		s.opened[words[1]] = s.now.Machine
 	case "browser":
 		s.browser = true
+	case "preflight":
+		s.opened[words[1]] = s.now.Machine
+		s.kept[words[1]] = true
 	case "defect":
 		s.origin = FromDefect
 	case "policy":
@@ -157,9 +162,10 @@ func (s *script) arrive(words []string) *Exchange {
 		s.opened[conn] = s.now.Machine
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
-	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
+	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Kept: s.kept[conn], Sent: s.now.Machine,
 		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin, Browser: s.browser,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
+	s.kept[conn] = true
 	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
 		e.Session, e.User = s.session, "demo"
 	}
@@ -349,6 +355,8 @@ var failures = []row{
 	{"four tries, which the client's library sends again where a connection in reserve is cut", "open c2\nopen c4\nopen c6\nopen c8\nafter 50ms\n" +
 		"c2 me a0 0 lost\nafter 10ms\nc3 me a0 0 lost\nafter 1s\nc4 me a0 0 lost\nafter 10ms\nc5 me a0 0 lost\nafter 2s\n" +
 		"c6 me a0 0 lost\nafter 10ms\nc7 me a0 0 lost\nafter 4s\nc8 me a0 0 lost\nafter 10ms\nc9 me a0 0 lost", ""},
+	{"four tries, which a browser sends again where the connection of its preflight is cut", "preflight c2\nc2 me a0 0 lost\nc3 me a0 0 lost\nafter 1s\n" +
+		"preflight c4\nc4 me a0 0 lost\nc5 me a0 0 lost\nafter 2s\npreflight c6\nc6 me a0 0 lost\nc7 me a0 0 lost\nafter 4s\npreflight c8\nc8 me a0 0 lost\nc9 me a0 0 lost", ""},
 	{"given up by the client", loop(6, "c1 me a0 0 left"), ""},
 	{"together", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected", ""},
 	{"over old connections, too close to tell", "c1 me a0 | c2 me a0 200\n" + loop(3, "c1 me a0 503 injected\nc2 me a0 503 injected"), ""},
@@ -399,6 +407,8 @@ var failures = []row{
 	{"two callers, some of whose answers at the expiry were cut", "advance 15m\n" + loop(3, "c1 me a0 401 lost\nafter 20ms") + loop(2, "c1 me a0 401 token_expired") +
 		"c1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
 	{"the callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked") + "after 3s", "two_refreshes[3 4]"},
+	{"callers in a queue who each refresh, of whom only the first gets new tokens", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
+		loop(5, "c1 refresh r0 401 token_reused") + "c1 me a1 401 token_revoked\nafter 3s", "two_refreshes[8 9 10 11 12 13]"},
 	{"the callers of a race that has ended the session, and a login", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
 		loop(4, "c1 refresh r0 401 token_reused") + loop(5, "c1 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
 	{"a loop behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked\nafter 300ms") + "after 3s",
@@ -559,6 +569,9 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"a login instead as somebody else, and back to the first user later", expired + "c1 login - 200 other stranger\nafter 3s\nc1 login - 200 other\nc1 me b0 200", ""},
 		{"a refresh with the access token instead", expired + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[3]"},
 		{"a crowd's refresh with the access token", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[8]"},
+		{"the old token long after, by the hub's clock, and then a logout", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 logout a0 204\nafter 3s", "no_refresh_after_expiry[2]"},
+		{"the old token long after, by the hub's clock, and then a refresh", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s",
+			"no_refresh_after_expiry[2]"},
 		{"a logout instead", expired + "after 1s\nc1 logout a0 204\nafter 3s", ""},
 		{"a login long after", expired + "after 10s\nc1 login - 200", "no_refresh_after_expiry[2]"},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

@@ -24,22 +24,37 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 
 // handled reports whether the client did something about the expired token of e.
 func (c *trial) handled(s *session, e *Exchange) bool {
-	later := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order }
-	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
-	trying := func(r *Exchange) bool { return later(r) && inTime(e, r) }
-	return c.logsInAfter(s, e) || slices.ContainsFunc(s.logouts, trying) || slices.ContainsFunc(s.refreshes, renewing) ||
-		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) || s.usesNewer(e) || c.movedOn(s, e)
+	again := s.usedAgain(e)
+	before := func(r *Exchange) bool { return again == nil || r.Arrival.Order < again.Arrival.Order }
+	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) && before(r) }
+	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) && before(r) }
+	return c.logsInAfter(s, e, trying) || slices.ContainsFunc(s.logouts, trying) || slices.ContainsFunc(s.refreshes, renewing) ||
+		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) || s.usesNewer(e, trying) || c.movedOn(s, e)
+}
+
+// usedAgain returns the first use of the token of e that came after the time to react to its answer, by the longer
+// clock, and within that time by the machine's: a test has advanced the hub's meanwhile. It is nil without one.
+func (s *session) usedAgain(e *Exchange) *Exchange {
+	for _, use := range s.from(e)[1:] {
+		switch {
+		case !inTime(e, use):
+			return nil
+		case use.isAccess() && use.Operation != "logout" && use.Token.Generation <= e.Token.Generation && e.free.until(use.sent()) > reaction:
+			return use
+		}
+	}
+	return nil
 }
 
 // logsInAfter reports whether the client logged in, or tried to, in time after e, and did not go on in the session s.
 // Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
-func (c *trial) logsInAfter(s *session, e *Exchange) bool {
+func (c *trial) logsInAfter(s *session, e *Exchange, trying func(*Exchange) bool) bool {
 	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
 		own := login.User == s.user || login.User == "" || slices.ContainsFunc(s.exchanges, func(e *Exchange) bool { return e.Conn != 0 && e.Conn == login.Conn })
-		if own && inTime(e, login) && !s.goesOnAfter(login) {
+		if own && trying(login) && !s.goesOnAfter(login) {
 			return true
 		}
 	}
@@ -47,10 +62,10 @@ func (c *trial) logsInAfter(s *session, e *Exchange) bool {
 }
 
 // usesNewer reports whether the client went on with a newer pair than that of e, which it had before.
-func (s *session) usesNewer(e *Exchange) bool {
+func (s *session) usesNewer(e *Exchange, trying func(*Exchange) bool) bool {
 	next := s.from(e)[1:]
 	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
-		return use.isAccess() && use.Token.Generation > e.Token.Generation && inTime(e, use)
+		return use.isAccess() && use.Token.Generation > e.Token.Generation && trying(use)
 	})
 }
 
