@@ -572,6 +572,8 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"the old token long after, by the hub's clock, and then a logout", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 logout a0 204\nafter 3s", "no_refresh_after_expiry[2]"},
 		{"the old token long after, by the hub's clock, and then a refresh", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s",
 			"no_refresh_after_expiry[2]"},
+		{"another caller's request that is still under way when the clock is put back", expired + "c2 me a0 401 left later\nc1 me a0 401 token_expired\nc1 refresh r0 200\n" +
+			"c1 me a1 200\nc1 me a1 200\nback 10m\nlater\nafter 3s", ""},
 		{"a logout instead", expired + "after 1s\nc1 logout a0 204\nafter 3s", ""},
 		{"a login long after", expired + "after 10s\nc1 login - 200", "no_refresh_after_expiry[2]"},
 		{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},

@@ -32,14 +32,16 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) || s.usesNewer(e, trying) || c.movedOn(s, e)
 }
 
-// usedAgain returns the first use of the token of e that came after the time to react to its answer, by the longer
-// clock, and within that time by the machine's: a test has advanced the hub's meanwhile. It is nil without one.
+// usedAgain returns the first use of the token of e after a test has advanced the hub's clock by more than the time to
+// react, in time by the machine's clock. It is nil without one.
 func (s *session) usedAgain(e *Exchange) *Exchange {
 	for _, use := range s.from(e)[1:] {
+		sent := use.sent()
+		advanced := sent.Hub.Sub(e.End.Hub) - sent.Machine.Sub(e.End.Machine)
 		switch {
-		case !inTime(e, use):
+		case !inTime(e, use) || use.Epoch != e.Epoch:
 			return nil
-		case use.isAccess() && use.Operation != "logout" && use.Token.Generation <= e.Token.Generation && e.free.until(use.sent()) > reaction:
+		case use.isAccess() && use.Operation != "logout" && use.Token.Generation <= e.Token.Generation && advanced > reaction:
 			return use
 		}
 	}
