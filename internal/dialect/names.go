@@ -41,7 +41,7 @@ var (
 	ofUser     = []string{"user", "user.id", "user.username", "user.email", "user.name", "user.role", "user.created_at", "user.created_ms"}
 	looked     = append(ofUser[:len(ofUser):len(ofUser)], "claims", "expires_at", "expires_at_ms", "expires_iso")
 	inspected  = append(looked[:len(looked):len(looked)], "token_kind")
-	pair       = append([]string{"access_token", "refresh_token", "token_type", "csrf_token",
+	pair       = append([]string{"access_token", "refresh_token", "new_refresh_token", "token_type", "csrf_token",
 		"expires_in", "expires_ms",
 		"refresh_expires_in", "refresh_expires_ms", "refresh_expires_at", "refresh_expires_at_ms", "refresh_expires_iso"}, looked...)
 	ofError = []string{"name", "code", "detail", "status", "title", "errors", "field", "fields", "retry_after"}

@@ -184,6 +184,9 @@ func (c *Call) addPair(v values, body []byte, host Host) {
 	for _, name := range []string{"access_token", "refresh_token", "token_type"} {
 		v[name] = plain(given[name])
 	}
+	if v["refresh_token"] != c.Token {
+		v["new_refresh_token"] = v["refresh_token"]
+	}
 	c.Result.AccessToken, _ = v["access_token"].(string)
 	v.addLifetime("", given["expires_in"])
 	v.addLifetime("refresh_", given["refresh_expires_in"])

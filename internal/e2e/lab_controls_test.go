@@ -190,14 +190,17 @@ func TestAPolicyComesBeforeTheDialects(t *testing.T) {
 	}
 	token := h.login("demo").Refresh
 	exchange(token).Want(200)
-	exchange(token).Want(200)
+	if next := exchange(token).Want(200).Text("refresh"); next != "" {
+		t.Errorf("without rotation the answer has the refresh token %q", next)
+	}
 
 	if got := h.put("/lab/refresh-policy", object{"rotation": true}).Want(200).JSON(); got["rotation"] != nil {
 		t.Errorf("with rotation: %v", got)
 	}
 	taken := string(h.get("/lab/snapshot").Want(200).Body)
 	for range 2 {
-		exchange(token).Want(200)
+		next := exchange(token).Want(200).Text("refresh")
+		exchange(next).Want(200)
 		exchange(token).WantBody(401, `{"detail":"Token is invalid","code":"token_not_valid"}`)
 		h.post("/lab/reset", nil).Want(204)
 		h.put("/lab/snapshot", taken, jsonType...).Want(204)

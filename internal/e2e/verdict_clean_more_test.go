@@ -98,7 +98,9 @@ var cleanElsewhere = []behaviour{
 	{"an address with an empty parameter, and one that holds no token", nil, quiet, func(w *world) {
 		c := w.login()
 		c.send("GET", mePath+"?access_token=", nil, c.tokens.access)
-		c.send("GET", mePath+"?access_token=undefined", nil, c.tokens.access)
+		for _, value := range []string{"undefined", "null", "None", "NaN", "%5Bobject%20Object%5D", "{token}", "$TOKEN"} {
+			c.send("GET", mePath+"?access_token="+value, nil, c.tokens.access)
+		}
 		c.send("GET", mePath+"?token=abc", nil, c.tokens.access)
 	}},
 	{"four tries with a wrong password", nil, quiet, func(w *world) {

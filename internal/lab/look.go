@@ -179,7 +179,7 @@ func tokenInAddress(r *http.Request) (token string, found bool) {
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
 		case "accesstoken", "refreshtoken", "bearertoken":
-			found = found || slices.ContainsFunc(values, func(s string) bool { return !slices.Contains(unset, s) })
+			found = found || slices.ContainsFunc(values, mayBeToken)
 		}
 		for _, value := range values {
 			if token := tokenIn(value); token != "" {
@@ -193,8 +193,13 @@ func tokenInAddress(r *http.Request) (token string, found bool) {
 	return "", found
 }
 
-// unset is what clients in JavaScript write for a variable without a value.
-var unset = []string{"", "undefined", "null"}
+// mayBeToken reports whether a text has the characters of a bearer token (RFC 6750 section 2.1), and is not what
+// clients write for a variable without a value.
+func mayBeToken(s string) bool {
+	return s != "" && !slices.Contains(unset, strings.ToLower(s)) && !strings.ContainsAny(s, " []{}$<>:")
+}
+
+var unset = []string{"undefined", "null", "false", "nan", "none"}
 
 // tokenIn returns the first part of a text that has the form of a compact JWS, a header that is a JSON object and two
 // more parts, or "".

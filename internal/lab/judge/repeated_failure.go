@@ -87,7 +87,7 @@ func (c *trial) rows() [][]*Exchange {
 func withoutCut(row []*Exchange, e *Exchange) []*Exchange {
 	for i := len(row) - 1; i >= max(0, len(row)-queue); i-- {
 		cut := row[i]
-		if cut.isCut() && (cut.Kept || !cut.leftAt().Equal(cut.Opened)) && cut.Conn != e.Conn &&
+		if cut.isCut() && (cut.Kept || !cut.Opened.IsZero() && !cut.leftAt().Equal(cut.Opened)) && cut.Conn != e.Conn &&
 			cut.endedBefore(e) && cut.End.until(e.sent()) <= apart {
 			return slices.Delete(row, i, i+1)
 		}
