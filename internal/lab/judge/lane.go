@@ -62,7 +62,8 @@ func (s *streak) add(broken bool) {
 }
 
 // lanesOf returns the lanes of a row, and how many of its requests were under way together with another, or came over
-// a connection that took turns with others after some had been.
+// a connection that took turns with others after some had been. A single caller may take turns with two connections
+// that are opened at the same time, but never sends two requests at a time.
 func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 	row = slices.Clone(row)
 	sort.SliceStable(row, func(i, j int) bool { return row[i].leftAt().Before(row[j].leftAt()) })
@@ -70,7 +71,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 	for _, e := range row {
 		uses[e.Conn]++
 	}
-	shared := make(map[*Exchange]bool)
+	shared, together := make(map[*Exchange]bool), false // some were sent while others were under way
 	for i, e := range row {
 		l := byConn[e.Conn]
 		again := l != nil
@@ -79,6 +80,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 			case other == l:
 			case other.last.isUnderWay(e.leftAt()):
 				shared[e], shared[other.last] = true, true
+				together = together || other.last.isUnderWay(e.sent().Machine)
 			case again || uses[other.last.Conn] > 0:
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
 				l = other
@@ -88,7 +90,7 @@ func lanesOf(row []*Exchange) (lanes []*lane, beside, turns int) {
 			l = new(lane)
 			lanes = append(lanes, l)
 		}
-		if again && e.Conn != row[i-1].Conn && len(shared) > 0 && !shared[e] {
+		if again && e.Conn != row[i-1].Conn && together && !shared[e] {
 			turns++
 		}
 		byConn[e.Conn] = l

@@ -25,11 +25,11 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 // handled reports whether the client did something about the expired token of e.
 func (c *trial) handled(s *session, e *Exchange) bool {
 	again := s.usedAgain(e)
-	before := func(r *Exchange) bool { return again == nil || r.Arrival.Order < again.Arrival.Order }
-	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) && before(r) }
-	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) && before(r) }
-	return c.logsInAfter(s, e, trying) || slices.ContainsFunc(s.logouts, trying) || slices.ContainsFunc(s.refreshes, renewing) ||
-		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) || s.usesNewer(e, trying) || c.movedOn(s, e)
+	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
+	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
+	instead := func(r *Exchange) bool { return trying(r) && (again == nil || r.Arrival.Order < again.Arrival.Order) }
+	return slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) ||
+		s.usesNewer(e) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e)
 }
 
 // usedAgain returns the first use of the token of e after a test has advanced the hub's clock by more than the time to
@@ -48,15 +48,15 @@ func (s *session) usedAgain(e *Exchange) *Exchange {
 	return nil
 }
 
-// logsInAfter reports whether the client logged in, or tried to, in time after e, and did not go on in the session s.
+// logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, and did not go on in s.
 // Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
-func (c *trial) logsInAfter(s *session, e *Exchange, trying func(*Exchange) bool) bool {
+func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
 		own := login.User == s.user || login.User == "" || slices.ContainsFunc(s.exchanges, func(e *Exchange) bool { return e.Conn != 0 && e.Conn == login.Conn })
-		if own && trying(login) && !s.goesOnAfter(login) {
+		if own && instead(login) && !s.goesOnAfter(login) {
 			return true
 		}
 	}
@@ -64,10 +64,10 @@ func (c *trial) logsInAfter(s *session, e *Exchange, trying func(*Exchange) bool
 }
 
 // usesNewer reports whether the client went on with a newer pair than that of e, which it had before.
-func (s *session) usesNewer(e *Exchange, trying func(*Exchange) bool) bool {
+func (s *session) usesNewer(e *Exchange) bool {
 	next := s.from(e)[1:]
 	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
-		return use.isAccess() && use.Token.Generation > e.Token.Generation && trying(use)
+		return use.isAccess() && use.Token.Generation > e.Token.Generation && inTime(e, use)
 	})
 }
 
