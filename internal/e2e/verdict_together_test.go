@@ -83,8 +83,8 @@ var cleanTogether = []behaviour{
 		c.refresh()
 		c.login("demo")
 	}},
-	{"eight callers in a queue, whose refresh fails", nil, nil, func(w *world) {
-		c := w.login().over(1)
+	{"eight callers in a browser's queue, whose refresh fails", nil, nil, func(w *world) {
+		c := w.login().inBrowser().over(1)
 		w.drain()
 		w.fault(object{"operation": "refresh", "status": 503})
 		callers(8, func(int) {
@@ -98,8 +98,8 @@ var cleanTogether = []behaviour{
 			}
 		})
 	}},
-	{"eight callers in a queue, and a logout", nil, quiet, func(w *world) {
-		c := w.login().over(1)
+	{"eight callers in a browser's queue, and a logout", nil, quiet, func(w *world) {
+		c := w.login().inBrowser().over(1)
 		w.drain()
 		callers(8, func(int) { c.me() })
 		c.logout()
@@ -200,7 +200,7 @@ var faultyTogether = []behaviour{
 			c.me()
 		}
 	}},
-	{"a loop that goes on after its refresh has failed", []string{"no_refresh_after_expiry[me*5]", "repeated_failure[me*5]"}, nil, func(w *world) {
+	{"a loop that goes on after its refresh has failed", []string{"repeated_failure[me*6]", "no_refresh_after_expiry[me*5]"}, nil, func(w *world) {
 		c := w.login().over(1)
 		w.drain()
 		c.me()

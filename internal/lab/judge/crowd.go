@@ -12,6 +12,8 @@ import (
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	rounds := roundsOf(row, apart)
+	first := row[:rounds[0]]
+	queue := c.mayQueue(first)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case c.isAftermath(row[len(row)-1]):
@@ -19,7 +21,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
 	case fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain &&
-		isSideBySide(row[:rounds[0]]) && len(row) < chain*c.callersOf(row):
+		(queue || isSideBySide(first)) && len(row) < chain*c.callersOf(row):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -65,8 +67,9 @@ func fullRounds(rounds []int) (full int) {
 // meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access
 // token ended. A browser sends their requests over six connections, and the last ones with the old token long after
 // the refresh. Either the client got a new token within the time to react, and sent more than half of the requests
-// again; or it sent refreshes for more than half of them, and did not go on as if it had no new token; or it tried to
-// refresh in vain, or logged out, while they came or right after a row that came at once.
+// again; or it sent refreshes for more than half of them, and did not go on as if it had no new token. Where many
+// callers sent the row, it may also have tried to refresh in vain, or logged out, while they came or right after a row
+// that came at once.
 func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
@@ -82,10 +85,11 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 	if again*2 > len(row)-kept && (atOnce || got.Arrival.Order < last.Arrival.Order) {
 		return true
 	}
-	if tries, granted := c.refreshesAround(first, last); tries*2 > len(row) {
-		return got == nil || again*2 >= granted
+	many := c.mayQueue(row) || isSideBySide(row)
+	if tries, granted := c.refreshesAround(first, last); tries*2 > len(row) && (got != nil || many) {
+		return again*2 >= granted
 	}
-	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
+	return many && (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
 }
 
 // sentAgain counts the requests with new tokens that may be those from first to last again.
@@ -212,7 +216,7 @@ const (
 func (c *trial) callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
 	most := chain - 1
-	if c.fillsBrowser(row, len(lanes)) {
+	if c.mayQueue(row) {
 		most = queue
 	}
 	for _, l := range lanes {
@@ -228,10 +232,15 @@ func (c *trial) callersOf(row []*Exchange) (n int) {
 	return n
 }
 
-// fillsBrowser reports whether a row over so many connections leaves none to its client, a browser. There requests wait
-// for one another.
-func (c *trial) fillsBrowser(row []*Exchange, lanes int) bool {
-	return row[0].Browser && lanes+c.busyBeside(row) >= browser
+// mayQueue reports whether the requests of a row may have waited for one another in a browser: while a page uses all
+// connections that a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the
+// answer to one may serve the others from the cache.
+func (c *trial) mayQueue(row []*Exchange) bool {
+	if !row[0].Browser || row[0].Method == "GET" {
+		return row[0].Browser
+	}
+	lanes, _, _ := lanesOf(row)
+	return len(lanes)+c.busyBeside(row) >= browser
 }
 
 // busyBeside returns how many other connections the client of a row used while it came: a browser's six are for all

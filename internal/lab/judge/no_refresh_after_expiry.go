@@ -55,7 +55,7 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
-		own := login.User == s.user || login.User == "" || slices.ContainsFunc(s.exchanges, func(e *Exchange) bool { return e.Conn != 0 && e.Conn == login.Conn })
+		own := login.User == s.user || login.User == "" || s.conns[login.Conn]
 		if own && instead(login) && !s.goesOnAfter(login) {
 			return true
 		}

@@ -38,7 +38,6 @@ type effort struct {
 	place
 	presented uint64
 	body      uint64
-	tries     int // refreshes of the session that have failed before
 }
 
 func (e *Exchange) effort() effort {
@@ -49,20 +48,13 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that no success interrupts, and no refresh that failed: the client has
-// tried something, and whether it tries that too often is another row.
+// rows returns the failures of each effort that no success interrupts.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	current := make(map[effort]int) // index in rows
-	tries := make(map[string]int)   // refreshes that failed, by session
 	cuts := slices.ContainsFunc(c.record, (*Exchange).isCut)
 	for _, e := range c.record {
 		f := e.effort()
-		if e.isAccess() {
-			f.tries = tries[e.Session]
-		} else if e.isRefresh() && e.End.Order > 0 && !e.exchanged() {
-			tries[e.Session]++
-		}
 		i, ok := current[f]
 		switch {
 		case e.End.Order == 0 || e.Left:

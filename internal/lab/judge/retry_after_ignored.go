@@ -62,9 +62,7 @@ func (c *trial) mayBeQueued(p *plea) bool {
 	}
 	queued, known := p.line.queued[p.burst]
 	if !known {
-		row := p.line.bursts[p.burst]
-		lanes, _, _ := lanesOf(row)
-		queued = c.fillsBrowser(row, len(lanes))
+		queued = c.mayQueue(p.line.bursts[p.burst])
 		p.line.queued[p.burst] = queued
 	}
 	return queued

@@ -15,6 +15,7 @@ type session struct {
 	user      string
 	origin    Origin
 	exchanges []*Exchange // in order of arrival
+	conns     map[int64]bool
 	refreshes []*Exchange // those of them that are refreshes
 	logouts   []*Exchange // those of them that are logouts
 	lastUse   *Exchange   // the last with an access token
@@ -38,7 +39,7 @@ func sessionsOf(record []*Exchange) []*session {
 		}
 		s := byID[e.Session]
 		if s == nil {
-			s = &session{id: e.Session, origin: e.Origin, given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange)}
+			s = &session{id: e.Session, origin: e.Origin, conns: make(map[int64]bool), given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange)}
 			byID[e.Session] = s
 			sessions = append(sessions, s)
 		}
@@ -56,6 +57,7 @@ func sessionsOf(record []*Exchange) []*session {
 func (s *session) add(e *Exchange) {
 	s.user = cmp.Or(e.User, s.user)
 	s.exchanges = append(s.exchanges, e)
+	s.conns[e.Conn] = e.Conn != 0
 	switch {
 	case e.isRefresh():
 		s.refreshes = append(s.refreshes, e)
