@@ -19,7 +19,6 @@ type connection struct {
 
 	mu       sync.Mutex
 	answered bool      // nothing has been read since the last answer
-	kept     bool      // an answer has been sent
 	began    time.Time // when the first byte of the latest request was read
 	ahead    time.Time // when the first byte of a request was read that the client has sent ahead of an answer; zero: none
 	unread   func()    // called when it turns out that the client has not read the last answer
@@ -73,7 +72,6 @@ func (c *connection) Read(b []byte) (int, error) {
 // Write sends a part of an answer, behind which the next request begins.
 func (c *connection) Write(b []byte) (int, error) {
 	c.mu.Lock()
-	c.kept = true
 	if c.answered = c.ahead.IsZero(); !c.answered {
 		c.began, c.ahead = c.ahead, time.Time{}
 	}
@@ -81,12 +79,11 @@ func (c *connection) Write(b []byte) (int, error) {
 	return c.TCPConn.Write(b)
 }
 
-// beganAt returns when the request that is being served began to come in, and whether the connection had been kept
-// from another, also from one that is not recorded.
-func (c *connection) beganAt() (began time.Time, kept bool) {
+// beganAt returns when the request that is being served began to come in.
+func (c *connection) beganAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.began, c.kept
+	return c.began
 }
 
 // whenUnread has do called if it turns out that the client has not read the answer that is about to leave.

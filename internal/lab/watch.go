@@ -61,8 +61,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 	seen, token := b.look(w, r, operation, call)
 	client, onConnection := r.Context().Value(connectionKey{}).(*connection)
 	if onConnection {
-		seen.Conn = client.id
-		seen.Sent, seen.Kept = client.beganAt()
+		seen.Conn, seen.Sent = client.id, client.beganAt()
 		if !seen.Browser || !r.Close { // no browser closes its connections: a proxy between opens one for each request
 			seen.Opened = client.opened
 		}

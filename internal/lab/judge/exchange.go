@@ -16,7 +16,6 @@ type Exchange struct {
 	End       Mark      // the answer was sent, or given up; Order 0: the request is under way
 	Conn      int64     // identity of the connection; 0: unknown
 	Opened    time.Time // when the client opened the connection, by the machine's clock; zero: unknown
-	Kept      bool      // an answer had been sent over the connection before
 	Sent      time.Time // when the request began to come in; zero: unknown
 	Operation string
 	Method    string
@@ -118,9 +117,6 @@ func (e *Exchange) refused() bool {
 // saw reports whether the client got an answer with this code.
 func (e *Exchange) saw(code string) bool { return e.received() && e.Code == code }
 
-// isCut reports whether a fault cut the connection of e before an answer began.
-func (e *Exchange) isCut() bool { return e.Lost && e.Status == 0 }
-
 // endedBefore reports whether e was over when other arrived.
 func (e *Exchange) endedBefore(other *Exchange) bool {
 	return e.End.Order > 0 && e.End.Order < other.Arrival.Order
@@ -130,12 +126,16 @@ func (e *Exchange) endedBefore(other *Exchange) bool {
 const apart = 100 * time.Millisecond
 
 // follows reports whether e was certainly sent after before had been answered: it came on the same connection and was
-// not sent ahead (pipelined), on a connection opened since, or long enough after.
+// not sent ahead (pipelined), on a connection opened since, or long enough after. Behind an answer that a fault kept
+// from the client only time tells: HTTP libraries try another connection by themselves (RFC 9112 section 9.3.1).
 func (e *Exchange) follows(before *Exchange) bool {
 	if !before.endedBefore(e) {
 		return false
 	}
 	sent, answered := e.sent(), before.End.Machine
+	if before.Lost {
+		return before.End.until(sent) > apart
+	}
 	return e.Conn != 0 && e.Conn == before.Conn && sent.Machine.After(answered) ||
 		e.Opened.After(answered) || before.End.until(sent) > apart
 }
@@ -173,4 +173,9 @@ func (t *Token) isOf(p *Pair) bool { return t.Generation >= p.Generation }
 // place is where a request goes, with whatever token.
 type place struct{ operation, method, path string }
 
-func (e *Exchange) place() place { return place{e.Operation, e.Method, e.Path} }
+func (e *Exchange) place() place {
+	if e.Method == "HEAD" {
+		return place{e.Operation, "GET", e.Path} // it fails as a GET does
+	}
+	return place{e.Operation, e.Method, e.Path}
+}

@@ -29,7 +29,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	instead := func(r *Exchange) bool { return trying(r) && (again == nil || r.Arrival.Order < again.Arrival.Order) }
 	return slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) ||
-		s.usesNewer(e) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e)
+		s.usesNewer(e) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
 }
 
 // usedAgain returns the first use of the token of e after a test has advanced the hub's clock by more than the time to
@@ -73,7 +73,7 @@ func (s *session) usesNewer(e *Exchange) bool {
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
 // session.
-func (c *trial) movedOn(s *session, e *Exchange) bool {
+func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	over := e.Token.Issued.Add(e.Current.Lifetime)
 	if e.Current.Expired {
 		over = e.Token.Issued // by order, nobody knows when
@@ -81,7 +81,7 @@ func (c *trial) movedOn(s *session, e *Exchange) bool {
 	for _, next := range c.sessions {
 		if next.user == s.user && next.id != s.id && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
-				return use.isAccess() && use.Arrival.Order > e.Arrival.Order && inTime(e, use)
+				return use.isAccess() && instead(use)
 			}) {
 			return true
 		}

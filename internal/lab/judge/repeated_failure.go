@@ -52,7 +52,6 @@ func (e *Exchange) effort() effort {
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	current := make(map[effort]int) // index in rows
-	cuts := slices.ContainsFunc(c.record, (*Exchange).isCut)
 	for _, e := range c.record {
 		f := e.effort()
 		i, ok := current[f]
@@ -64,27 +63,11 @@ func (c *trial) rows() [][]*Exchange {
 		case !ok:
 			current[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
-		case cuts:
-			rows[i] = append(withoutCut(rows[i], e), e)
 		default:
 			rows[i] = append(rows[i], e)
 		}
 	}
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
-}
-
-// withoutCut returns a row but for the request that e repeats for a client's library and not for its caller, if any:
-// where a connection that was kept or held in reserve is cut before an answer begins, libraries try another by
-// themselves (RFC 9112 section 9.3.1).
-func withoutCut(row []*Exchange, e *Exchange) []*Exchange {
-	for i := len(row) - 1; i >= max(0, len(row)-queue); i-- {
-		cut := row[i]
-		if cut.isCut() && (cut.Kept || !cut.Opened.IsZero() && !cut.leftAt().Equal(cut.Opened)) && cut.Conn != e.Conn &&
-			cut.endedBefore(e) && cut.End.until(e.sent()) <= apart {
-			return slices.Delete(row, i, i+1)
-		}
-	}
-	return row
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.

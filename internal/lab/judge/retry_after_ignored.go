@@ -86,7 +86,14 @@ func (p *plea) wasIgnored() bool {
 	if p.line.isSlow() {
 		return len(p.line.owed) > 0
 	}
-	return p.line.goesOn || !p.kept && !p.excused
+	return p.line.goesOn || !p.excused && (!p.kept || p.hurriedWorked())
+}
+
+// hurriedWorked reports whether the request that came too soon succeeded and was sent after the answer by the same
+// caller: the one in time is more work.
+func (p *plea) hurriedWorked() bool {
+	e := p.hurried
+	return !e.Browser && !e.failed() && (e.Conn == p.answer.Conn || e.Opened.After(p.answer.End.Machine))
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
