@@ -118,8 +118,8 @@ var cleanTogether = []behaviour{
 		w.advance(time.Second)
 		callers(8, func(int) { c.me() })
 	}},
-	{"two callers in a queue, one of whom is asked to wait", nil, quiet, func(w *world) {
-		c := w.login().over(1)
+	{"two callers in a browser's queue, one of whom is asked to wait", nil, quiet, func(w *world) {
+		c := w.login().inBrowser().over(1)
 		w.fault(object{"operation": "me", "status": 503, "headers": object{"Retry-After": "1"}})
 		callers(2, func(int) { c.me() })
 		w.advance(time.Second)

@@ -162,7 +162,7 @@ func (l *line) count(e *Exchange) {
 }
 
 // isSlow reports whether the requests waited for answers for most of the time.
-func (l *line) isSlow() bool { return l.took > l.end.Machine.Sub(l.start.Machine)/2 }
+func (l *line) isSlow() bool { return l.took > stall && l.took > l.end.Machine.Sub(l.start.Machine)/2 }
 
 // keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest:
 // who tries at once and then in time has hurried.
@@ -190,7 +190,7 @@ func (l *line) keep(e *Exchange) bool {
 // it is the retry in time for another answer.
 func (l *line) hurry(e *Exchange, excused bool) {
 	p := l.pleaBefore(e)
-	if p == nil || p.hurried != nil {
+	if p == nil {
 		return
 	}
 	p.hurried, p.excused = e, excused
@@ -199,10 +199,10 @@ func (l *line) hurry(e *Exchange, excused bool) {
 	}
 }
 
-// pleaBefore returns the latest plea after whose answer e was certainly sent, or nil.
+// pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, or nil.
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
-		if e.follows(l.pleas[i].answer) {
+		if l.pleas[i].hurried == nil && e.follows(l.pleas[i].answer) {
 			return l.pleas[i]
 		}
 	}
