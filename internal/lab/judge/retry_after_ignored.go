@@ -16,8 +16,9 @@ const tolerance = 50 * time.Millisecond
 //
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
-// in the second half of the time, too, does not wait at all. While a browser uses all its connections, what comes
-// within apart may have waited for one of them.
+// in the second half of the time, too, does not wait at all, and outside a browser a request that succeeds over the
+// connection of the answer, or over one opened since, is the retry. In a browser what comes within apart may have waited
+// for another caller (mayQueue).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -114,7 +115,7 @@ type line struct {
 	pleas   []*plea       // that may still be kept, oldest first
 	owed    []*plea       // those for which no request has come in time, where each counts for the oldest
 	bursts  [][]*Exchange // all, by the breaks between them
-	queued  map[int]bool  // bursts of a browser whose connections were all in use
+	queued  map[int]bool  // bursts whose callers may have waited for one another
 	start   Mark          // of the first request
 	end     Mark          // of the latest to end
 	took    time.Duration // all of them
