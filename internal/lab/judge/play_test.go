@@ -185,7 +185,7 @@ func (h habit) String() string {
 	return fmt.Sprintf("%d tabs, %d callers, %d tries, pause %v, %v apart, %d connections, fresh %v", max(1, h.tabs), h.callers, h.tries, h.pause(1), h.apart, h.conns, h.fresh)
 }
 
-var plays = testkit.Times(2, 20)
+var plays = testkit.Times(2, 10)
 
 // TestLoopsAreTold: whoever tries five times is told, alone or in several tabs.
 func TestLoopsAreTold(t *testing.T) {
