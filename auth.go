@@ -281,16 +281,12 @@ func (h *Hub) ownerOf(ctx context.Context, c *jwt.Claims) (*account.User, error)
 	if err != nil {
 		return nil, err
 	}
-	from := s.AccessFrom
-	if c.Kind == jwt.Refresh {
-		from = s.RefreshFrom
-	}
 	switch {
 	case c.Generation > s.Generation: // the snapshot that was just restored predates this token's rotation
 		return nil, account.ErrRevoked
 	case c.Kind == jwt.Refresh && s.Spent(c.Generation) && !h.reuse().Allow:
 		return nil, account.ErrReused
-	case c.Generation < from:
+	case c.Generation < s.From(c.Kind):
 		return nil, jwt.ErrExpired
 	}
 	return u, nil

@@ -318,8 +318,8 @@ func (h *testHub) whileGateIsFull(do func()) {
 	close(release)
 }
 
-// TestLoginsBeyondTheQueueAreToldToComeAgain: while more logins wait than the queue holds, as many hashes run as may, the surplus is told to
-// come again, and everything else stays quick.
+// TestLoginsBeyondTheQueueAreToldToComeAgain: while more logins wait than the queue holds, as many hashes run as may,
+// the surplus is told to come again, and everything else stays quick.
 func TestLoginsBeyondTheQueueAreToldToComeAgain(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)

@@ -39,6 +39,14 @@ func (s *Session) refreshGeneration() int { return s.Generation - s.Behind }
 // Spent reports whether the refresh token of generation has been exchanged for another one.
 func (s *Session) Spent(generation int) bool { return generation < s.refreshGeneration() }
 
+// From returns the first generation whose token of this kind has not been expired by order.
+func (s *Session) From(k jwt.Kind) int {
+	if k == jwt.Refresh {
+		return s.RefreshFrom
+	}
+	return s.AccessFrom
+}
+
 // OverAt returns when the last token of the session expires.
 func (s *Session) OverAt() int64 { return s.Issued + max(s.AccessTTL, s.RefreshTTL) }
 

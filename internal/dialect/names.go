@@ -153,8 +153,8 @@ func (s *scope) lacks(path, name string) string {
 	return value + " are " + all
 }
 
-// mistyped returns the first of names that differs from name by one character, or by two neighbours in the wrong order;
-// "" if there is none.
+// mistyped returns the first of names that differs from name by one character, or by two neighbours in the wrong
+// order; "" if there is none.
 func mistyped(name string, names []string) string {
 	for _, other := range names {
 		short, long := name, other

@@ -4,7 +4,7 @@
 // These are the system calls on Linux, in their order:
 //
 //	open(DIR, O_RDONLY)                                        the folder, while an error is still harmless
-//	open(DIR/name.tmp-RANDOM, O_RDWR|O_CREAT|O_EXCL, mode)     a new file in the same folder, thus on the same file system
+//	open(DIR/name.tmp-RANDOM, O_RDWR|O_CREAT|O_EXCL, mode)     a new file in the folder, so on its file system
 //	write(…)
 //	fsync(file)                                                the content is on the disk before the name points to it
 //	rename(DIR/name.tmp-RANDOM, DIR/name)                      the commit point for processes

@@ -136,7 +136,8 @@ func TestDescriptionExamplesAreValid(t *testing.T) {
 	}
 }
 
-// TestLabAnswersAsDescribed asks every operation of the lab, well and badly; do holds the answers against openapi.json.
+// TestLabAnswersAsDescribed asks every operation of the lab, well and badly; do holds the answers against
+// openapi.json.
 func TestLabAnswersAsDescribed(t *testing.T) {
 	t.Parallel()
 	h := start(t, "-ephemeral", "-lab").space("a")

@@ -80,8 +80,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// TestDocumentsNameTestsThatExist: SECURITY.md and the pages name a test behind each promise, and show commands that run
-// some.
+// TestDocumentsNameTestsThatExist: SECURITY.md and the pages name a test behind each promise, and show commands that
+// run some.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{} // also with their folder: internal/e2e.TestCrashes

@@ -140,8 +140,8 @@ func TestTheReadyFileComesAndGoesWithTheHub(t *testing.T) {
 	}
 }
 
-// TestOnlyAFileIsAReadyFile: an empty folder is not taken away, nor a device, and no hub starts that could not say that
-// it is ready.
+// TestOnlyAFileIsAReadyFile: an empty folder is not taken away, nor a device, and no hub starts that could not say
+// that it is ready.
 func TestOnlyAFileIsAReadyFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -152,10 +152,6 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 	if operation == "logout" || operation == "introspect" { // which take either kind
 		err = c.Check(c.Kind, now)
 	}
-	from := s.AccessFrom
-	if c.Kind == jwt.Refresh {
-		from = s.RefreshFrom
-	}
 	switch {
 	case errors.Is(err, jwt.ErrWrongType):
 		return "wrong_type"
@@ -165,7 +161,7 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 		return "expired"
 	case s.ID == "" || c.Generation > s.Generation:
 		return "revoked"
-	case c.Generation < from:
+	case c.Generation < s.From(c.Kind):
 		return "expired"
 	case c.Kind == jwt.Refresh && s.Spent(c.Generation):
 		return "spent"

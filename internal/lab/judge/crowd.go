@@ -13,7 +13,6 @@ import (
 func (c *trial) isCrowd(row []*Exchange) bool {
 	rounds := roundsOf(row, apart)
 	first := row[:rounds[0]]
-	queue := c.mayQueue(first)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case c.isAftermath(row[len(row)-1]):
@@ -21,7 +20,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
 	case fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain &&
-		(queue || isSideBySide(first)) && len(row) < chain*c.callersOf(row):
+		(c.mayQueue(first) || isSideBySide(first)) && len(row) < chain*c.callersOf(row):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -212,7 +211,7 @@ const (
 // connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in
 // a browser. There they may be others that waited behind it, unless they are more than any page has (queue). It is 0
 // where a connection's first requests, five or more, came at once one after the other: a loop, whatever is beside it.
-// Among ten times as many that may be chance.
+// Among eight times as many that may be chance.
 func (c *trial) callersOf(row []*Exchange) (n int) {
 	lanes, _, _ := lanesOf(row)
 	most := chain - 1
@@ -236,8 +235,11 @@ func (c *trial) callersOf(row []*Exchange) (n int) {
 // connections that a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the
 // answer to one may serve the others from the cache.
 func (c *trial) mayQueue(row []*Exchange) bool {
-	if !row[0].Browser || row[0].Method == "GET" {
-		return row[0].Browser
+	switch {
+	case !row[0].Browser:
+		return false
+	case row[0].Method == "GET":
+		return true
 	}
 	lanes, _, _ := lanesOf(row)
 	return len(lanes)+c.busyBeside(row) >= browser

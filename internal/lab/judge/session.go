@@ -14,13 +14,13 @@ type session struct {
 	id        string
 	user      string
 	origin    Origin
-	exchanges []*Exchange // in order of arrival
-	conns     map[int64]bool
-	refreshes []*Exchange // those of them that are refreshes
-	logouts   []*Exchange // those of them that are logouts
-	lastUse   *Exchange   // the last with an access token
-	useBefore *Exchange   // the last but one, not counting those without a break between
-	expiries  []*expiry   // in order of their first refresh
+	exchanges []*Exchange    // in order of arrival
+	conns     map[int64]bool // over which they came
+	refreshes []*Exchange    // those of them that are refreshes
+	logouts   []*Exchange    // those of them that are logouts
+	lastUse   *Exchange      // the last with an access token
+	useBefore *Exchange      // the last but one, not counting those without a break between
+	expiries  []*expiry      // in order of their first refresh
 
 	expired      earliest          // answers token_expired
 	refused      earliest          // answers 401 to an access token, but token_revoked
