@@ -125,8 +125,8 @@ var cleanTogether = []behaviour{
 		w.advance(time.Second)
 		c.me()
 	}},
-	{"five callers in a queue, three of whose first tries are lost", nil, nil, func(w *world) {
-		c := w.login().over(1)
+	{"five callers over two connections, three of whose first tries are lost", nil, nil, func(w *world) {
+		c := w.login().over(2)
 		w.drain()
 		w.fault(object{"operation": "me", "drop": "before", "times": 3})
 		callers(5, func(int) {

@@ -64,14 +64,20 @@ func fullRounds(rounds []int) (full int) {
 }
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access
-// token ended. A browser sends their requests over six connections, and the last ones with the old token long after
-// the refresh. Either the client got a new token within the time to react, and sent more than half of the requests
-// again; or it sent refreshes for more than half of them, and did not go on as if it had no new token. Where many
-// callers sent the row, it may also have tried to refresh in vain, or logged out, while they came or right after a row
-// that came at once.
+// token ended. They show by requests side by side, by a browser's queue, by more than one refresh, or by what came
+// while the refresh was under way; without that, all is one caller's. A browser sends their requests over six
+// connections, and the last ones with the old token long after the refresh. Either the client got a new token within
+// the time to react, and sent more than half of the requests again; or it sent refreshes for more than half of them,
+// and did not go on as if it had no new token; or it tried to refresh in vain, or logged out, while they came or right
+// after a row that came at once.
 func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
+	tries, granted := c.refreshesAround(first, last)
+	several := got != nil && (tries > 1 || got.Arrival.Order < last.Arrival.Order && last.Arrival.Order < got.End.Order)
+	if !several && !c.mayQueue(row) && !isSideBySide(row) {
+		return false
+	}
 	again, kept := 0, 0
 	if got != nil {
 		again = c.sentAgain(got, first, last)
@@ -84,11 +90,10 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 	if again*2 > len(row)-kept && (atOnce || got.Arrival.Order < last.Arrival.Order) {
 		return true
 	}
-	many := c.mayQueue(row) || isSideBySide(row)
-	if tries, granted := c.refreshesAround(first, last); tries*2 > len(row) && (got != nil || many) {
+	if tries*2 > len(row) {
 		return again*2 >= granted
 	}
-	return many && (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
+	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
 }
 
 // sentAgain counts the requests with new tokens that may be those from first to last again.
