@@ -57,7 +57,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, fmt.Errorf("-store: %w", err)
 	}
 	client.LogTo(c.Log)
-	go s.look(looking)
+	s.looking.Go(func() { s.look(looking) })
 	return s, nil
 }
 

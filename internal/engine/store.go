@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"authhub/internal/account"
@@ -42,6 +43,7 @@ type Store struct {
 	now         func() time.Time
 	log         *slog.Logger
 	stop        context.CancelFunc
+	looking     sync.WaitGroup
 }
 
 // sessionValue is what lies under a session's key. Write is the id of the write that put it there: the current pair's.
@@ -80,9 +82,10 @@ func (s *Store) read(ctx context.Context, ops ...etcd.Op) ([]etcd.Result, error)
 	return found, err
 }
 
-// Close gives the connections back.
+// Close ends the look at the nodes and gives the connections back.
 func (s *Store) Close() error {
 	s.stop()
+	s.looking.Wait()
 	s.etcd.Close()
 	return nil
 }

@@ -317,6 +317,22 @@ func TestMissingNodesAreNamedAndLogged(t *testing.T) {
 	}
 }
 
+// TestQuestionThatIsGivenUpSaysNothingOfTheNode: a client may leave /healthz, and a hub may stop while it asks.
+func TestQuestionThatIsGivenUpSaysNothingOfTheNode(t *testing.T) {
+	t.Parallel()
+	cluster := etcdtest.New(t, 1)
+	var said bytes.Buffer
+	c, _, err := etcd.Dial(cluster.Address(), slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	cluster.Hold(func(string) { leave() })
+	if missing := c.Missing(ctx); len(missing) != 0 || said.Len() > 0 {
+		t.Errorf("missing: %v, log: %s", missing, said.String())
+	}
+}
+
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int32

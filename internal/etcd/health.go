@@ -21,15 +21,18 @@ func (c *Client) LogTo(log *slog.Logger) {
 }
 
 // Missing asks every node for its state and returns the addresses of those that do not answer, know no leader or have
-// raised an alarm, each with the reason. The log hears of each change.
+// raised an alarm, each with the reason. The log hears of each change. Of a node that had
+// not answered when ctx was canceled nothing new is known.
 func (c *Client) Missing(ctx context.Context) map[string]error {
 	var asking sync.WaitGroup
 	for _, n := range c.nodes {
 		asking.Go(func() {
-			if err := c.status(ctx, n); err != nil {
-				n.failed(err, c.log)
-			} else {
+			err := c.status(ctx, n)
+			switch {
+			case err == nil:
 				n.answered(c.log)
+			case ctx.Err() != context.Canceled:
+				n.failed(err, c.log)
 			}
 		})
 	}
