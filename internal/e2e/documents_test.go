@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path"
@@ -47,11 +46,11 @@ func TestDocuments(t *testing.T) {
 	for _, page := range append([]string{root + "/README.md"}, pages...) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			r := &reader{t: t, dir: cleanCopy(t), port: freePort(t)}
+			r := &reader{t: t, dir: cleanCopy(t), port: testkit.FreePort(t)}
 			if filepath.Base(page) == "many-hubs.md" {
 				copyFile(t, enginetest.Binary(t), filepath.Join(r.dir, "internal/engine/enginetest/etcd/bin/etcd"))
 			}
-			ports := strings.NewReplacer("8080", r.port, "2379", freePort(t), "2380", freePort(t))
+			ports := strings.NewReplacer("8080", r.port, "2379", testkit.FreePort(t), "2380", testkit.FreePort(t))
 			r.shell = r.start("bash")
 			defer r.stopHub()
 			for _, b := range codeBlocks(ports.Replace(testkit.ReadFile(t, page))) {
@@ -66,18 +65,6 @@ func TestDocuments(t *testing.T) {
 			}
 		})
 	}
-}
-
-// freePort returns a port that nobody listens on just now.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // TestDocumentsNameTestsThatExist: SECURITY.md and the pages name a test behind each promise, and show commands that
@@ -237,6 +224,8 @@ func (r *reader) paste(b block) {
 	before, status, _ := strings.Cut(last, mark)
 	got += before
 	switch {
+	case last == "":
+		r.t.Fatalf("%sdoes not end, and prints\n%s", b.typed, got)
 	case b.output == "" && strings.TrimSpace(status) != "0":
 		r.t.Errorf("%sends with status %sand prints\n%s", b.typed, status, got)
 	case b.output != "" && !b.matches(got):

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"authhub/internal/engine/enginetest"
+	"authhub/internal/testkit"
 )
 
 // composeFile is the file's text.
@@ -44,24 +45,13 @@ func command(t *testing.T, text, service string) []string {
 	return args
 }
 
-// freeAddress is an address of this machine that nobody listens on just now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	etcd, text := enginetest.Binary(t), composeFile(t)
 	nodes := []string{"n1", "n2", "n3"}
 	var names []string
 	for _, node := range nodes {
-		names = append(names, node+":2379", freeAddress(t), node+":2380", freeAddress(t))
+		names = append(names, node+":2379", testkit.FreeAddress(t), node+":2380", testkit.FreeAddress(t))
 	}
 	here := strings.NewReplacer(names...)
 	for i, node := range nodes {
@@ -83,7 +73,7 @@ func TestComposeFile(t *testing.T) {
 	}
 	var hubs []*hub
 	for range 2 {
-		addr := freeAddress(t)
+		addr := testkit.FreeAddress(t)
 		h := startHub(t, append(args, "-addr", addr)...)
 		h.addr = addr // what it says is -base-url, the balancer's
 		hubs = append(hubs, h)

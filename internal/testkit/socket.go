@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -56,4 +57,26 @@ func MustBeWell(t testing.TB, addr string) {
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("another client waited %v", took)
 	}
+}
+
+// FreeAddress returns an address of this machine that nobody listens on just now, for a program that must be told one.
+// Its port is lower than those that systems give to the connections of others (from 32768 on in Linux), so that it
+// stays free.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// FreePort returns the port of a FreeAddress.
+func FreePort(t testing.TB) string {
+	_, port, _ := net.SplitHostPort(FreeAddress(t))
+	return port
 }

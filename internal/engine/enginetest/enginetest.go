@@ -7,9 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,12 +20,12 @@ import (
 
 	"authhub/internal/etcd"
 	"authhub/internal/etcd/wire"
+	"authhub/internal/testkit"
 )
 
 const (
 	recipe = "go -C internal/engine/enginetest/etcd build -o bin/etcd go.etcd.io/etcd/server/v3"
 	built  = "internal/engine/enginetest/etcd/bin/etcd"
-	host   = "127.0.0.1"
 )
 
 // Cluster is a cluster of etcd processes that end with the test.
@@ -40,7 +38,7 @@ type Cluster struct {
 
 type node struct {
 	name, dir    string
-	client, peer int // ports
+	client, peer string // addresses
 
 	mu      sync.Mutex
 	process *exec.Cmd // nil: not running
@@ -57,7 +55,7 @@ func Start(t testing.TB, nodes int, args ...string) *Cluster {
 	}
 	for i := range nodes {
 		n := &node{name: "n" + strconv.Itoa(i+1), dir: t.TempDir()}
-		n.client, n.peer = freePort(t), freePort(t)
+		n.client, n.peer = "http://"+testkit.FreeAddress(t), "http://"+testkit.FreeAddress(t)
 		c.nodes = append(c.nodes, n)
 	}
 	t.Cleanup(func() {
@@ -98,17 +96,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// freePort returns a port that nobody listens on just now.
-func freePort(t testing.TB) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", host+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
 // Address returns the addresses of the nodes, separated by commas, without a path.
 func (c *Cluster) Address() string {
 	var addresses []string
@@ -119,7 +106,7 @@ func (c *Cluster) Address() string {
 }
 
 // Node returns the address of one node.
-func (c *Cluster) Node(i int) string { return fmt.Sprintf("http://%s:%d", host, c.nodes[i].client) }
+func (c *Cluster) Node(i int) string { return c.nodes[i].client }
 
 // Kill kills a node's process; it leaves a node that does not run alone.
 func (c *Cluster) Kill(i int) {
@@ -144,13 +131,12 @@ func (c *Cluster) Restart(i int) {
 	}
 	var peers []string
 	for _, other := range c.nodes {
-		peers = append(peers, fmt.Sprintf("%s=http://%s:%d", other.name, host, other.peer))
+		peers = append(peers, other.name+"="+other.peer)
 	}
-	client, peer := c.Node(i), fmt.Sprintf("http://%s:%d", host, n.peer)
 	process := exec.Command(c.path, append([]string{"--name", n.name, "--data-dir", n.dir, "--log-level", "error",
-		"--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-		"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", strconv.Itoa(c.nodes[0].peer)}, c.args...)...)
+		"--listen-client-urls", n.client, "--advertise-client-urls", n.client,
+		"--listen-peer-urls", n.peer, "--initial-advertise-peer-urls", n.peer,
+		"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", c.nodes[0].peer}, c.args...)...)
 	process.Stderr = &n.said
 	if err := process.Start(); err != nil {
 		c.t.Error(err)
