@@ -192,7 +192,7 @@ func (s *script) answer(e *Exchange, words []string) {
 		case word == "stranger":
 			e.User = word
 		case word == "other":
-			e.Session, s.issued[-1] = "other", s.now.Hub
+			e.Session, e.Body, s.issued[-1] = "other", 1, s.now.Hub
 		case word == "ordered":
 			e.Current.Expired = true
 		case word == "address":
@@ -425,6 +425,10 @@ var failures = []row{
 		"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
 	{"the old access token, and the new one in the end", "policy keep\nadvance 15m\n" + loop(6, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "c1 me a6 200\nafter 3s",
 		"repeated_failure[2 4 6 8 10 12]"},
+	{"a suite that types a wrong password before the right one", loop(6, "c1 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other"), ""},
+	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
+	{"the same wrong password, while another client logs in over its own connection", "c2 login:POST - 200 other\n" +
+		loop(6, "c1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a loop while somebody mistypes a password", loop(8, "c1 me a0 401 token_revoked") + "c2 login - 401 stranger invalid_credentials injected\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
 	{"two tabs in a loop without end", loop(40, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 81) + "]"},
 	{"two tabs in a loop with little pauses", loop(8, "c1 me a0 | c2 me a0 503 injected\nafter 50ms"), "repeated_failure[" + numbers(2, 17) + "]"},
@@ -514,6 +518,10 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"another caller in a browser's queue fares better", "browser\nc1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
+		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
+		{"a retry half a second later that works, and more work a little after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1700ms\nc1 me a0 200",
+			"retry_after_ignored[2 3]"},
+		{"a retry at once that works, and a poll to the moment", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and more work after the clock was advanced", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nadvance 10m\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"three callers side by side that come again soon", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s\nafter 400ms\nc1 me a0 | c2 me a0 | c3 me a0 200\nafter 3s",
 			"retry_after_ignored[2 3 4 5 6 7]"},
@@ -561,6 +569,16 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 		{"the new pair is there already, without rotation, and the clock was put back", "policy keep\nadvance 15m\nback 20m\nadvance 20m\n" +
 			"c1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 		{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},
+		{"while the client waits to refresh again, as it was asked", expired + "c1 refresh r0 503 injected wait=5s\nafter 2s\nc2 me a0 401 token_expired\nafter 4s\n" +
+			"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+		{"while the client waits to refresh again, by the hub's clock", expired + "c1 refresh r0 429 wait=2m\nafter 2s\nc2 me a0 401 token_expired\nadvance 2m\n" +
+			"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+		{"while the client waits longer each time to refresh again", expired + "c1 refresh r0 0 lost\nafter 1s\nc1 refresh r0 503 injected\nafter 2s\nc1 refresh r0 502\nafter 1100ms\n" +
+			"c2 me a0 401 token_expired\nafter 2900ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+		{"asked while the client waits to refresh again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 20s", ""},
+		{"a client that never refreshes again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 30s", "no_refresh_after_expiry[4]"},
+		{"a refresh that was refused before", expired + "c1 refresh r0 400\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s",
+			"no_refresh_after_expiry[4]"},
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 		{"of a pair that had been exchanged before the record begins", "advance 15m\nc1 refresh r0 200\nempty\nc1 me a0 401 token_expired\nc1 me a1 200\nafter 3s", ""},
 		{"a login before the record begins", "c1 me a0 200\nadvance 16m\nc1 login - 200 other\nempty\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},

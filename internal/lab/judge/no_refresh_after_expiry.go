@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"net/http"
 	"slices"
 	"sort"
 	"time"
@@ -8,9 +9,9 @@ import (
 
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
-// Not judged: a client that refreshes meanwhile or has the new pair already, that logs in or out instead, that goes
-// on in a session in which the user had logged in since the token expired, whose refresh token has expired, too, or
-// that did not get the answer; and a logout.
+// Not judged: a client that refreshes meanwhile or has the new pair already, that waits to try a refresh again which
+// failed without a refusal (triesOn), that logs in or out instead, that goes on in a session in which the user had
+// logged in since the token expired, whose refresh token has expired, too, or that did not get the answer; and a logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -29,7 +30,23 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	instead := func(r *Exchange) bool { return trying(r) && (again == nil || r.Arrival.Order < again.Arrival.Order) }
 	return slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) ||
-		s.usesNewer(e) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
+		s.usesNewer(e) || s.triesOn(e, c.now) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
+}
+
+// triesOn reports whether the client had tried to refresh before e, in vain but without a refusal, and tries again when
+// that answer asked for it (Retry-After), which it may still do until then, or within five seconds, as clients do that
+// wait longer each time.
+func (s *session) triesOn(e *Exchange, now Mark) bool {
+	next, again := now, time.Duration(0)
+	for _, r := range slices.Backward(s.refreshes) {
+		if r.Arrival.Order > e.Arrival.Order {
+			next, again = r.sent(), pause
+			continue
+		}
+		refused := r.received() && r.Status < 500 && r.Status != http.StatusTooManyRequests
+		return !refused && r.Epoch == e.Epoch && r.End.until(next) <= max(again, r.RetryAfter+reaction)
+	}
+	return false
 }
 
 // usedAgain returns the first use of the token of e after a test has advanced the hub's clock by more than the time to

@@ -28,7 +28,7 @@ func (c *trial) repeatedFailure() {
 		}
 	}
 	for _, shown := range bySession.each {
-		c.find("repeated_failure", requests(shown)+" failed one after the other and were sent again at once, five times or more. "+
+		c.find("repeated_failure", requests(shown)+" failed one after the other, with no success between and no pause of five seconds. "+
 			"Stop after a few tries, and wait longer before each.", shown...)
 	}
 }
@@ -48,10 +48,12 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that no success interrupts.
+// rows returns the failures of each effort that no success interrupts. Without a token, that is any success of the same
+// operation that follows: a suite that types a wrong password before the right one does not loop.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
-	current := make(map[effort]int) // index in rows
+	current := make(map[effort]int)       // index in rows
+	tokenless := make(map[place][]effort) // of current
 	for _, e := range c.record {
 		f := e.effort()
 		i, ok := current[f]
@@ -59,10 +61,21 @@ func (c *trial) rows() [][]*Exchange {
 		case e.End.Order == 0 || e.Left:
 		case e.received() && !e.failed():
 			delete(current, f)
+			tokenless[f.place] = slices.DeleteFunc(tokenless[f.place], func(f effort) bool {
+				i, ok := current[f]
+				if ok && e.follows(rows[i][len(rows[i])-1]) {
+					delete(current, f)
+					return true
+				}
+				return !ok
+			})
 		case c.told[e]:
 		case !ok:
 			current[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
+			if f.presented == 0 {
+				tokenless[f.place] = append(tokenless[f.place], f)
+			}
 		default:
 			rows[i] = append(rows[i], e)
 		}

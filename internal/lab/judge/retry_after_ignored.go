@@ -79,6 +79,8 @@ type plea struct {
 	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
 	kept    bool          // a request came in time
+
+	punctual bool // it came when the time was over (apart)
 }
 
 // wasIgnored reports whether the request that came too soon can be no other caller's. The queue of a slow server
@@ -91,10 +93,12 @@ func (p *plea) wasIgnored() bool {
 }
 
 // hurriedWorked reports whether the request that came too soon succeeded and was sent after the answer by the same
-// caller: the one in time is more work.
+// caller: the one in time is more work. Where it did not come at once, and the other to the moment, it is the first of
+// another caller.
 func (p *plea) hurriedWorked() bool {
 	e := p.hurried
-	return !e.Browser && !e.failed() && (e.Conn == p.answer.Conn || e.Opened.After(p.answer.End.Machine))
+	return !e.Browser && !e.failed() && (e.Conn == p.answer.Conn || e.Opened.After(p.answer.End.Machine)) &&
+		(!p.punctual || p.answer.End.until(e.sent()) <= apart)
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
@@ -182,7 +186,8 @@ func (l *line) keep(e *Exchange) bool {
 	if due == 0 {
 		return false
 	}
-	l.pleas[due-1].kept = true
+	p := l.pleas[due-1]
+	p.kept, p.punctual = true, p.answer.End.until(e.sent()) <= p.answer.RetryAfter+apart
 	l.pleas = slices.Delete(l.pleas, due-1, due)
 	return true
 }
