@@ -38,7 +38,8 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 // wait longer each time.
 func (s *session) triesOn(e *Exchange, now Mark) bool {
 	next, again := now, time.Duration(0)
-	for _, r := range slices.Backward(s.refreshes) {
+	for i := len(s.refreshes) - 1; i >= 0; i-- {
+		r := s.refreshes[i]
 		if r.Arrival.Order > e.Arrival.Order {
 			next, again = r.sent(), pause
 			continue

@@ -52,30 +52,27 @@ func (e *Exchange) effort() effort {
 // operation that follows: a suite that types a wrong password before the right one does not loop.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
-	current := make(map[effort]int)       // index in rows
-	tokenless := make(map[place][]effort) // of current
+	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
 	for _, e := range c.record {
 		f := e.effort()
-		i, ok := current[f]
+		open := withToken
+		if f.presented == 0 {
+			open = without
+		}
+		i, ok := open[f]
 		switch {
 		case e.End.Order == 0 || e.Left:
 		case e.received() && !e.failed():
-			delete(current, f)
-			tokenless[f.place] = slices.DeleteFunc(tokenless[f.place], func(f effort) bool {
-				i, ok := current[f]
-				if ok && e.follows(rows[i][len(rows[i])-1]) {
-					delete(current, f)
-					return true
+			delete(open, f)
+			for other, i := range without {
+				if other.place == f.place && e.follows(rows[i][len(rows[i])-1]) {
+					delete(without, other)
 				}
-				return !ok
-			})
+			}
 		case c.told[e]:
 		case !ok:
-			current[f] = len(rows)
+			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
-			if f.presented == 0 {
-				tokenless[f.place] = append(tokenless[f.place], f)
-			}
 		default:
 			rows[i] = append(rows[i], e)
 		}
