@@ -238,55 +238,59 @@ func (l *Lab) checkKey(r *http.Request) error {
 // labTable is all that the lab does to a bench.
 var labTable = sync.OnceValue(func() *route.Table[*bench] {
 	t := route.NewTable[*bench]()
-	add := func(method, path, purpose string, serve labRoute) {
-		if at := method + path; at != "GET/lab/requests" && at != "GET/lab/report" { // which have filters, and a time to wait
-			serve = withoutQuery(serve)
+	for _, o := range []struct {
+		method, path, purpose string
+		serve                 labRoute
+	}{
+		// state.go
+		{"GET", "/lab", "time, policy, faults, counts", (*bench).showState},
+		{"POST", "/lab/reset", "back to the accounts of the start", (*bench).reset},
+
+		// sessions.go
+		{"GET", "/lab/sessions", "the live sessions", (*bench).listSessions},
+		{"POST", "/lab/sessions/{sid}/expire", "make a session's access or refresh token expire now", (*bench).expireSession},
+		{"POST", "/lab/sessions/{sid}/revoke", "end a session", (*bench).revokeSession},
+
+		// dialect.go, policy.go, lifetimes.go
+		{"GET", "/lab/dialect", "the description of the API that the hub speaks besides its own", (*bench).showDialect},
+		{"PUT", "/lab/dialect", "make the hub speak another API besides its own", (*bench).setDialect},
+		{"DELETE", "/lab/dialect", "make the hub speak its own API only", (*bench).deleteDialect},
+		{"PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow; or no rotation", (*bench).setPolicy},
+		{"PUT", "/lab/lifetimes", "how long the tokens of new sessions live", (*bench).setLifetimes},
+
+		// users.go
+		{"GET", "/lab/users", "all users", (*bench).listUsers},
+		{"GET", "/lab/users/{username}", "one user", (*bench).showUser},
+		{"PUT", "/lab/users/{username}", "make or change a user", (*bench).putUser},
+		{"DELETE", "/lab/users/{username}", "delete a user and its sessions", (*bench).deleteUser},
+
+		// snapshot.go
+		{"GET", "/lab/snapshot", "the whole state", (*bench).takeSnapshot},
+		{"PUT", "/lab/snapshot", "put a state back", (*bench).putSnapshot},
+
+		// clock.go
+		{"PUT", "/lab/clock", "advance, set or freeze the time", (*bench).setClock},
+
+		// tokens.go
+		{"POST", "/lab/tokens", "mint a token, sound or with a defect", (*bench).orderToken},
+
+		// faults.go
+		{"POST", "/lab/faults", "add a fault: delay, refuse, drop, cut or hold requests", (*bench).addFault},
+		{"GET", "/lab/faults", "the faults and what they have hit", (*bench).listFaults},
+		{"DELETE", "/lab/faults", "delete all faults", (*bench).deleteFaults},
+		{"DELETE", "/lab/faults/{id}", "delete a fault", (*bench).deleteFault},
+
+		// requests.go, report.go
+		{"GET", "/lab/requests", "the requests that came in", (*bench).listRequests},
+		{"DELETE", "/lab/requests", "empty the record of requests", (*bench).clearRequests},
+		{"POST", "/lab/expect", "wait until a statement about the requests holds", (*bench).expect},
+		{"GET", "/lab/report", "how the client behaved", (*bench).showReport},
+	} {
+		if at := o.method + o.path; at != "GET/lab/requests" && at != "GET/lab/report" { // which have filters, and a time to wait
+			o.serve = withoutQuery(o.serve)
 		}
-		t.Add(method, path, "", purpose, "", serve)
+		t.Add(o.method, o.path, "", o.purpose, "", o.serve)
 	}
-	// state.go
-	add("GET", "/lab", "time, policy, faults, counts", (*bench).showState)
-	add("POST", "/lab/reset", "back to the accounts of the start", (*bench).reset)
-
-	// sessions.go
-	add("GET", "/lab/sessions", "the live sessions", (*bench).listSessions)
-	add("POST", "/lab/sessions/{sid}/expire", "make a session's access or refresh token expire now", (*bench).expireSession)
-	add("POST", "/lab/sessions/{sid}/revoke", "end a session", (*bench).revokeSession)
-
-	// dialect.go, policy.go, lifetimes.go
-	add("GET", "/lab/dialect", "the description of the API that the hub speaks besides its own", (*bench).showDialect)
-	add("PUT", "/lab/dialect", "make the hub speak another API besides its own", (*bench).setDialect)
-	add("DELETE", "/lab/dialect", "make the hub speak its own API only", (*bench).deleteDialect)
-	add("PUT", "/lab/refresh-policy", "what a spent refresh token does: strict, grace, allow; or no rotation", (*bench).setPolicy)
-	add("PUT", "/lab/lifetimes", "how long the tokens of new sessions live", (*bench).setLifetimes)
-
-	// users.go
-	add("GET", "/lab/users", "all users", (*bench).listUsers)
-	add("GET", "/lab/users/{username}", "one user", (*bench).showUser)
-	add("PUT", "/lab/users/{username}", "make or change a user", (*bench).putUser)
-	add("DELETE", "/lab/users/{username}", "delete a user and its sessions", (*bench).deleteUser)
-
-	// snapshot.go
-	add("GET", "/lab/snapshot", "the whole state", (*bench).takeSnapshot)
-	add("PUT", "/lab/snapshot", "put a state back", (*bench).putSnapshot)
-
-	// clock.go
-	add("PUT", "/lab/clock", "advance, set or freeze the time", (*bench).setClock)
-
-	// tokens.go
-	add("POST", "/lab/tokens", "mint a token, sound or with a defect", (*bench).orderToken)
-
-	// faults.go
-	add("POST", "/lab/faults", "add a fault: delay, refuse, drop, cut or hold requests", (*bench).addFault)
-	add("GET", "/lab/faults", "the faults and what they have hit", (*bench).listFaults)
-	add("DELETE", "/lab/faults", "delete all faults", (*bench).deleteFaults)
-	add("DELETE", "/lab/faults/{id}", "delete a fault", (*bench).deleteFault)
-
-	// requests.go, report.go
-	add("GET", "/lab/requests", "the requests that came in", (*bench).listRequests)
-	add("DELETE", "/lab/requests", "empty the record of requests", (*bench).clearRequests)
-	add("POST", "/lab/expect", "wait until a statement about the requests holds", (*bench).expect)
-	add("GET", "/lab/report", "how the client behaved", (*bench).showReport)
 	return t
 })
 
