@@ -242,6 +242,15 @@ var cleanClients = []behaviour{
 		w.policy(object{"reuse": "allow"})
 		c.refreshWith(first)
 	}},
+	{"the policy changes there and back between two refreshes with one token", nil, nil, func(w *world) {
+		c := w.login()
+		_, first := c.tokens.get()
+		w.drain()
+		c.refreshWith(first)
+		w.policy(object{"reuse": "allow"})
+		w.policy(object{"reuse": "strict"})
+		c.refreshWith(first)
+	}},
 	{"the clock is put back between two refreshes with one token", nil, nil, func(w *world) {
 		c := w.login()
 		_, first := c.tokens.get()

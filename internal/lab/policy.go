@@ -89,7 +89,13 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	b.arrivals.Lock()
+	before := b.reuse()
 	b.policy.Store(&p)
+	if b.reuse() != before {
+		b.requests.StartEpoch(b.clock.now())
+	}
+	b.arrivals.Unlock()
 	return reply.WriteJSON(w, http.StatusOK, viewPolicy(b.reuse()))
 }
 

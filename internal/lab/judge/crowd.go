@@ -15,17 +15,16 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	first := row[:rounds[0]]
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case c.isAftermath(row[len(row)-1]):
+	case c.isAftermath(row[len(row)-1]) && (c.mayQueue(row) || isSideBySide(row)):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
 		return true
-	case fullRounds(rounds) < chain && len(roundsOf(row, stall)) < chain &&
-		(c.mayQueue(first) || isSideBySide(first)) && len(row) < chain*c.callersOf(row):
+	case (c.mayQueue(first) || isSideBySide(first)) && len(row) < chain*c.callersOf(row):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
-	return c.comesBack(row, rounds)
+	return c.comesBack(row, rounds) || isSideBySide(row) && c.worksAgain(row)
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
@@ -51,62 +50,60 @@ func roundsOf(row []*Exchange, pause time.Duration) []int {
 	return rounds
 }
 
-// fullRounds returns how many of these rounds have more than half as many requests as the fullest. A stall of the
-// client's machine makes two of one.
-func fullRounds(rounds []int) (full int) {
-	most := slices.Max(rounds)
-	for _, n := range rounds {
-		if n*2 > most {
-			full++
-		}
-	}
-	return full
-}
-
-// meetsExpiry reports whether a row, whose first 401 this is, is what many callers had asked for when the access
-// token ended. They show by requests side by side, by a browser's queue, by more than one refresh, or by what came
-// while the refresh was under way; without that, all is one caller's. A browser sends their requests over six
-// connections, and the last ones with the old token long after the refresh. Either the client got a new token within
-// the time to react, and sent more than half of the requests again; or it sent refreshes for more than half of them,
-// and did not go on as if it had no new token; or it tried to refresh in vain, or logged out, while they came or right
-// after a row that came at once.
+// meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
+// token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
+// that was under way, by what was sent again before the last came, or by ten that were all sent again. Without that,
+// all is one caller's. The client then sent all again, or most of what came at once or until it got the new token; or
+// it sent refreshes for most; or it got a new token, tried to in vain, or logged out, right after a row that came at
+// once. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
 func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
 	tries, granted := c.refreshesAround(first, last)
-	several := got != nil && (tries > 1 || got.Arrival.Order < last.Arrival.Order && last.Arrival.Order < got.End.Order)
-	if !several && !c.mayQueue(row) && !isSideBySide(row) {
-		return false
-	}
-	again, kept := 0, 0
+	again, sooner, kept := 0, false, 0
 	if got != nil {
-		again = c.sentAgain(got, first, last)
+		again, sooner = c.sentAgain(got, first, last)
 	}
 	for _, e := range row {
 		if e.Lost && e.Hub == 401 { // a fault kept from the client that the token had ended
 			kept++
 		}
 	}
-	if again*2 > len(row)-kept && (atOnce || got.Arrival.Order < last.Arrival.Order) {
+	all := again >= len(row)-kept
+	together := c.mayQueue(row) || isSideBySide(row)
+	several := together || got != nil && (tries > 1 || sooner || all && len(row) >= 2*chain || slices.ContainsFunc(row, c.isBesideOthers))
+	switch {
+	case !several:
+		return false
+	case all, again*2 > len(row)-kept && (atOnce || got.Arrival.Order < last.Arrival.Order):
 		return true
-	}
-	if tries*2 > len(row) {
-		return again*2 >= granted
+	case tries*2 > len(row):
+		return again*2 >= granted || c.killed[first.Session] != nil
+	case got != nil && together && atOnce && len(row) <= queue:
+		return true // not_repeated tells of those that were not sent again
 	}
 	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
 }
 
-// sentAgain counts the requests with new tokens that may be those from first to last again.
-func (c *trial) sentAgain(got, first, last *Exchange) int {
-	n := 0
+// sentAgain counts the requests with new tokens that may be those from first to last again, and reports whether one of
+// them came sooner than last.
+func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
 			e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first)
 		if renewed && e.Operation == first.Operation && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
+			sooner = sooner || e.Arrival.Order < last.Arrival.Order
 		}
 	}
-	return n
+	return n, sooner
+}
+
+// isBesideOthers reports whether the client had another request under way when e came.
+func (c *trial) isBesideOthers(e *Exchange) bool {
+	s := c.sessions[e.Session]
+	i := len(s.exchanges) - len(s.from(e))
+	return slices.ContainsFunc(s.exchanges[max(0, i-lookBack):i], func(other *Exchange) bool { return !other.endedBefore(e) })
 }
 
 // refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that
@@ -142,12 +139,20 @@ func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 }
 
 // nextTokens returns the first refresh or login by which the client got new tokens in time after it got the answer to
-// e, or nil.
+// e, or nil. A refresh that fails for now gives it the time to try again (Exchange.patience).
 func (c *trial) nextTokens(e *Exchange) *Exchange {
+	due := e.free.Machine.Add(reaction)
 	for _, r := range slices.Concat(c.sessions[e.Session].refreshes, c.logins) {
-		renewed := r.exchanged() || r.Given != nil && r.received() && r.User == e.User
-		if renewed && r.End.Order > e.Arrival.Order && inTime(e, r) {
+		renewed := r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e)
+		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order
+		switch {
+		case r.sent().Machine.After(due):
+		case renewed || loggedIn:
 			return r
+		case r.isRefresh() && r.failsForNow():
+			if again := r.End.Machine.Add(r.patience()); again.After(due) {
+				due = again
+			}
 		}
 	}
 	return nil
@@ -180,6 +185,20 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 		}
 	}
 	return again*2 > rounds[0] || len(rounds) > 1
+}
+
+// worksAgain reports whether as many requests as failed succeeded soon after: each caller tried once more.
+func (c *trial) worksAgain(row []*Exchange) bool {
+	last, n := row[len(row)-1], 0
+	for _, e := range c.record[c.after(row[0]):] {
+		if last.End.until(e.Arrival) > reaction {
+			break
+		}
+		if e.isLike(last) && e.received() && !e.failed() {
+			n++
+		}
+	}
+	return n >= len(row)
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.

@@ -99,7 +99,22 @@ func (s *session) goesOn(x *expiry, r *Exchange) bool {
 		return false
 	}
 	raced := x.reused != nil && x.reused.endedBefore(r)
-	return (raced || !s.revoked.before(r.Token.Generation, r)) && s.unsent(x, granted, r)
+	return (raced || !s.revoked.before(r.Token.Generation, r)) && (s.unsent(x, granted, r) || s.inTurn(x, granted, r))
+}
+
+// inTurn reports whether r continues a race in which one caller after the other refreshed, at once: there are more that
+// met the end of the pair than have refreshed, although others sent as many requests with the new one.
+func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
+	if len(x.refreshes) < 2 || granted.End.until(r.Arrival) > reaction {
+		return false
+	}
+	old, met := x.refreshes[0].Token.Generation, 0
+	for _, e := range s.from(s.firstRefused[old]) {
+		if e.isAccess() && e.Token.Generation == old && e.refused() && e.endedBefore(x.refreshes[1]) {
+			met++
+		}
+	}
+	return met > len(x.refreshes)
 }
 
 // gave returns the refresh of x whose answer had the refresh token that r sends, or nil if that was not before r.

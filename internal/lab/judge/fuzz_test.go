@@ -40,5 +40,12 @@ func fuzzStep(b byte, pair int) string {
 	}
 	answers := []string{"200", "401 token_expired", "401 token_reused", "503 injected wait=2s", "200 lost", "0 left", "401 token_revoked", "204"}
 	operation := []string{"me a", "refresh r", "logout a", "listing a"}[b>>3&3]
-	return fmt.Sprintf("c%d %s%d %s", b>>6, operation, max(0, pair-int(b>>5&1)), answers[b&7])
+	request := fmt.Sprint(operation, max(0, pair-int(b>>5&1)))
+	if b>>5 == 7 {
+		request = "me -"
+	}
+	if b>>6 == 3 {
+		return fmt.Sprintf("c0 %s | c1 %s %s", request, request, answers[b&7])
+	}
+	return fmt.Sprintf("c%d %s %s", b>>6, request, answers[b&7])
 }

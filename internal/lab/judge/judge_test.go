@@ -282,6 +282,8 @@ func TestTwoRefreshes(t *testing.T) {
 		{"after half of it", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m31s\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
 		{"none succeeded", expired + "c1 refresh r0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
 		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
+		{"one caller after the other, beside other work", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" + "c1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\n" +
+			loop(3, "c9 me a2 200") + "c2 me a2 200\nc3 refresh r2 200\nc3 me a3 200\nc4 refresh r3 200\nc4 me a4 200", "two_refreshes[6 8 13 15]"},
 		{"no chain once all is sent again", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200", "early_refresh[5]"},
 		{"in a chain whose second caller is slow", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc2 refresh r1 200\nc2 me a2 200",
 			"two_refreshes[4 6]"},
@@ -416,11 +418,11 @@ var failures = []row{
 	{"a loop with the old token right behind a refresh", "c1 refresh r0 200\n" + loop(6, "c1 me a0 401 token_expired") + "after 3s", "repeated_failure[3 4 5 6 7 8] early_refresh[2]"},
 	{"two callers, some of whose answers at the expiry were cut", "advance 15m\n" + loop(3, "c1 me a0 401 lost\nafter 20ms") + loop(2, "c1 me a0 401 token_expired") +
 		"c1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
-	{"the callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked") + "after 3s", "two_refreshes[3 4]"},
+	{"the callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 | c2 me a1 401 token_revoked"), "two_refreshes[3 4]"},
 	{"callers in a queue who each refresh, of whom only the first gets new tokens", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
 		loop(5, "c1 refresh r0 401 token_reused") + "c1 me a1 401 token_revoked\nafter 3s", "two_refreshes[8 9 10 11 12 13]"},
 	{"the callers of a race that has ended the session, and a login", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
-		loop(4, "c1 refresh r0 401 token_reused") + loop(5, "c1 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
+		loop(4, "c1 refresh r0 401 token_reused") + loop(3, "c1 me a1 | c2 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
 	{"a loop behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked\nafter 300ms") + "after 3s",
 		"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
 	{"the old access token, and the new one in the end", "policy keep\nadvance 15m\n" + loop(6, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "c1 me a6 200\nafter 3s",
@@ -452,10 +454,27 @@ var failures = []row{
 	{"a loop beside the many requests of another client", loop(6, "c1 me a0 503 injected\n"+loop(300, "c2 me b0 200")), "repeated_failure[2 303 604 905 1206 1507]"},
 	{"three callers side by side, five tries each, one of them over a new connection", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 503 injected\nafter 150ms") +
 		"c1 me a0 | c2 me a0 | c4 me a0 503 injected", "repeated_failure[" + numbers(2, 16) + "]"},
+	{"callers without a token", loop(3, "c1 me - | c2 me - 401 token_missing"), ""},
 	{"five callers that each try five times", loop(5, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 502 injected\nafter 250ms"), "repeated_failure[" + numbers(2, 26) + "]"},
 	{"five callers that each try six times before the refresh", "advance 16m\n" + loop(6, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nafter 250ms") +
 		"c1 refresh r0 200\n" + loop(5, "c1 me a1 200") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
-	{"six callers side by side, one of whom polls on", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(5, "after 400ms\nc1 me a0 503 injected"), "repeated_failure[" + numbers(2, 12) + "]"},
+	{"callers that start together, with pauses by chance that grow", "c1 me a0 | c2 me a0 503 injected\nafter 800ms\nc1 me a0 503 injected\nafter 430ms\nc2 me a0 503 injected\n" +
+		"after 1200ms\nc1 me a0 503 injected\nafter 150ms\nc2 me a0 503 injected\nafter 900ms\nc1 me a0 503 injected\nafter 300ms\nc2 me a0 503 injected", ""},
+	{"groups of callers while the refresh waits as it was asked, all sent again", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc4 refresh r0 503 injected wait=3s\n" +
+		loop(5, "after 400ms\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "after 1s\nc4 refresh r0 200\n" + loop(6, "c1 me a1 | c2 me a1 | c3 me a1 200"), ""},
+	{"a poll while the refresh waits as it was asked, all sent again", expired + "c4 refresh r0 503 injected wait=3s\n" + loop(5, "after 500ms\nc1 me a0 401 token_expired") +
+		"after 500ms\nc4 refresh r0 200\n" + loop(6, "c1 me a1 200"), ""},
+	{"callers of another operation over another connection, all sent again", "advance 15m\nc2 listing a0 401 token_expired later\n" + loop(8, "c1 me a0 401 token_expired") +
+		"later\nc2 refresh r0 200\n" + loop(8, "c1 me a1 200") + "c2 listing a1 200", ""},
+	{"jobs that took the old token before another caller's refresh, each sent again", "advance 15m\nc2 listing a0 401 token_expired\nc2 refresh r0 200\n" +
+		loop(7, "c1 me a0 401 token_expired\nc1 me a1 200") + "c2 listing a1 200", ""},
+	{"many requests over one connection, all sent again", "advance 15m\n" + loop(12, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(12, "c1 me a1 200"), ""},
+	{"callers over two connections who each refresh and give up", "advance 15m\n" + loop(6, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" +
+		loop(5, "c1 refresh r0 | c2 refresh r0 401 token_reused"), "two_refreshes[" + numbers(14, 24) + "]"},
+	{"callers over two connections, only one of whom is sent again", "advance 15m\n" + loop(6, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200",
+		"not_repeated[13 14]"},
+	{"callers over two connections who each try once more", loop(5, "c1 me a0 | c2 me a0 503 injected") + loop(5, "c1 me a0 | c2 me a0 200"), ""},
+	{"six callers side by side, one of whom polls on", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(24, "after 400ms\nc1 me a0 503 injected"), "repeated_failure[" + numbers(2, 31) + "]"},
 	{"six callers side by side, three tries each, spread by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(6, "after 90ms\nc1 me a0 503 injected\nafter 70ms\nc2 me a0 503 injected"), ""},
 	{"callers in a queue that wait as they are asked, five times", loop(5, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
 	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
@@ -467,6 +486,15 @@ var failures = []row{
 		"repeated_failure[2 3 4 5 6 7 8] not_repeated[8 10]"},
 	{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 	{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
+	{"widgets that load during a slow refresh that is refused, and a login", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked later\n" +
+		loop(6, "after 150ms\nc1 me a0 401 token_revoked") + "later\nc1 login - 200 other\n" + loop(7, "c1 me b0 200"), ""},
+	{"jobs that took the old token before they waited, each sent again", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(7, "after 30ms\nc1 me a0 401 token_expired\nc1 me a1 200"), ""},
+	{"a stale poll beside another one", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(9, "after 500ms\nc1 me a0 401 token_expired\nc2 me a1 200"),
+		"repeated_failure[2 5 7 9 11 13 15 17 19 21]"},
+	{"a stale poll behind a crowd", "advance 15m\n" + loop(6, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(12, "c1 me a1 200") + "after 1s\n" +
+		loop(5, "c1 me a0 401 token_expired\nc2 me a1 200\nafter 500ms"), "repeated_failure[27 29 31 33 35]"},
+	{"a loop right behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked"),
+		"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
 	{"widgets that load during a slow refresh", "advance 15m\nc1 me a0 401 token_expired\nc9 refresh r0 200 later\n" + loop(6, "after 150ms\nc1 me a0 401 token_expired") + "later\n" + loop(7, "c1 me a1 200"), ""},
 	{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "\nafter 3s", "repeated_failure[2 4 6 8 10] not_repeated[2 3]"},
 	{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
@@ -519,12 +547,14 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
-		{"a retry half a second later that works, and more work a little after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1700ms\nc1 me a0 200",
+		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
+		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
 		{"a retry at once that works, and a poll to the moment", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and more work after the clock was advanced", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nadvance 10m\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"three callers side by side that come again soon", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s\nafter 400ms\nc1 me a0 | c2 me a0 | c3 me a0 200\nafter 3s",
 			"retry_after_ignored[2 3 4 5 6 7]"},
+		{"two answers that ask for different times", "c1 me a0 503 injected wait=3s\nc2 me a0 503 injected wait=1s\nafter 1200ms\nc2 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"callers in the queue of a slow server", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 200"), ""},
 		{"callers in two queues of a slow server", loop(12, "slow 200ms c1 me a0 | c2 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 | c2 me a0 200"), ""},
@@ -575,10 +605,13 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 			"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 		{"while the client waits longer each time to refresh again", expired + "c1 refresh r0 0 lost\nafter 1s\nc1 refresh r0 503 injected\nafter 2s\nc1 refresh r0 502\nafter 1100ms\n" +
 			"c2 me a0 401 token_expired\nafter 2900ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+		{"while the client waits to refresh again, which a fault answered", expired + "c1 refresh r0 408 injected\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
+			"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 		{"asked while the client waits to refresh again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 20s", ""},
 		{"a client that never refreshes again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 30s", "no_refresh_after_expiry[4]"},
 		{"a refresh that was refused before", expired + "c1 refresh r0 400\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s",
 			"no_refresh_after_expiry[4]"},
+		{"the clock is put back, and the token works", expired + "back 15m\nc1 me a0 200\nafter 3s", ""},
 		{"long after a refresh that failed", expired + "c1 refresh r0 503 injected\nafter 3s\nc2 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 		{"of a pair that had been exchanged before the record begins", "advance 15m\nc1 refresh r0 200\nempty\nc1 me a0 401 token_expired\nc1 me a1 200\nafter 3s", ""},
 		{"a login before the record begins", "c1 me a0 200\nadvance 16m\nc1 login - 200 other\nempty\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},

@@ -33,22 +33,32 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 		s.usesNewer(e) || s.triesOn(e, c.now) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
 }
 
-// triesOn reports whether the client had tried to refresh before e, in vain but without a refusal, and tries again when
-// that answer asked for it (Retry-After), which it may still do until then, or within five seconds, as clients do that
-// wait longer each time.
+// triesOn reports whether the client had tried to refresh before e, in vain but without a refusal, and tries again in
+// time (Exchange.patience). Where it was asked to wait, it may still do so until then.
 func (s *session) triesOn(e *Exchange, now Mark) bool {
-	next, again := now, time.Duration(0)
 	for i := len(s.refreshes) - 1; i >= 0; i-- {
 		r := s.refreshes[i]
-		if r.Arrival.Order > e.Arrival.Order {
-			next, again = r.sent(), pause
-			continue
+		switch {
+		case r.Arrival.Order > e.Arrival.Order:
+		case !r.failsForNow() || r.Epoch != e.Epoch:
+			return false
+		case i+1 < len(s.refreshes):
+			return r.End.until(s.refreshes[i+1].sent()) <= r.patience()
+		default:
+			return r.End.until(now) <= r.RetryAfter+reaction
 		}
-		refused := r.received() && r.Status < 500 && r.Status != http.StatusTooManyRequests
-		return !refused && r.Epoch == e.Epoch && r.End.until(next) <= max(again, r.RetryAfter+reaction)
 	}
 	return false
 }
+
+// failsForNow reports whether the client may try e again, since the hub has not refused it.
+func (e *Exchange) failsForNow() bool {
+	return !e.received() || e.Injected || e.Status >= 500 || e.Status == http.StatusTooManyRequests
+}
+
+// patience is how long after such an answer the next try comes at the latest: as long as it asks to wait (Retry-After),
+// and the time to react; or five seconds, for clients that wait longer each time.
+func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+reaction) }
 
 // usedAgain returns the first use of the token of e after a test has advanced the hub's clock by more than the time to
 // react, in time by the machine's clock. It is nil without one.

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -23,13 +24,39 @@ const (
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
-		if !c.isCrowd(row) && c.isSettled(row) {
-			bySession.add(row[0].Session, c.chained(row)...)
+		if loop := c.loopOf(row); len(loop) >= chain && c.isSettled(loop) {
+			bySession.add(row[0].Session, c.chained(loop)...)
 		}
 	}
 	for _, shown := range bySession.each {
 		c.find("repeated_failure", requests(shown)+" failed one after the other, with no success between and no pause of five seconds. "+
 			"Stop after a few tries, and wait longer before each.", shown...)
+	}
+}
+
+// loopOf returns what of a row is no crowd's: all of it; or, where many callers met the end of the access token, what
+// still came with it more than a second after the client had got a new one (late). A few that came before are part of
+// the same loop.
+func (c *trial) loopOf(row []*Exchange) []*Exchange {
+	if !c.isCrowd(row) {
+		return row
+	}
+	i := slices.IndexFunc(row, (*Exchange).refused)
+	if i < 0 || !row[i].isAccess() {
+		return nil
+	}
+	got := c.nextTokens(row[i])
+	if got == nil {
+		return nil
+	}
+	n := sort.Search(len(row), func(i int) bool { return got.End.until(row[i].sent()) > late })
+	switch rest := row[n:]; {
+	case len(rest) < chain || c.isCrowd(rest):
+		return nil
+	case n < chain:
+		return row
+	default:
+		return rest
 	}
 }
 

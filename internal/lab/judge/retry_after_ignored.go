@@ -80,7 +80,7 @@ type plea struct {
 	slack   time.Duration // how late a request may come that is in time
 	kept    bool          // a request came in time
 
-	punctual bool // it came when the time was over (apart)
+	punctual bool // it came when the time was over, or a fifth of it later: some clients add that by chance
 }
 
 // wasIgnored reports whether the request that came too soon can be no other caller's. The queue of a slow server
@@ -172,24 +172,29 @@ func (l *line) isSlow() bool { return l.took > stall && l.took > l.end.Machine.S
 // keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest:
 // who tries at once and then in time has hurried.
 func (l *line) keep(e *Exchange) bool {
-	due := 0
-	for _, p := range l.pleas {
-		since := p.answer.End.until(e.Arrival)
-		if p.answer.Epoch == e.Epoch && (!p.answer.endedBefore(e) || since < p.answer.RetryAfter-tolerance) {
-			break
-		}
-		due++
-		if p.answer.Epoch != e.Epoch || since > p.answer.RetryAfter+p.slack {
-			l.pleas, due = l.pleas[due:], 0 // over
+	kept, over := -1, 0
+	for i, p := range l.pleas[:min(len(l.pleas), lookBack)] {
+		switch {
+		case p.answer.Epoch != e.Epoch || p.answer.End.until(e.Arrival) > p.answer.RetryAfter+p.slack:
+			if i == over {
+				over++
+			}
+		case p.isDue(e):
+			kept = i
 		}
 	}
-	if due == 0 {
-		return false
+	if kept >= 0 {
+		p := l.pleas[kept]
+		p.kept, p.punctual = true, p.answer.End.until(e.sent()) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
+		l.pleas = slices.Delete(l.pleas, kept, kept+1)
 	}
-	p := l.pleas[due-1]
-	p.kept, p.punctual = true, p.answer.End.until(e.sent()) <= p.answer.RetryAfter+apart
-	l.pleas = slices.Delete(l.pleas, due-1, due)
-	return true
+	l.pleas = l.pleas[over:]
+	return kept >= 0
+}
+
+// isDue reports whether the time that the answer asked for was over when e came.
+func (p *plea) isDue(e *Exchange) bool {
+	return p.answer.endedBefore(e) && p.answer.End.until(e.Arrival) >= p.answer.RetryAfter-tolerance
 }
 
 // hurry notes that e came sooner than the answer before it had asked for, if it did and is the first. It is excused if
@@ -208,8 +213,8 @@ func (l *line) hurry(e *Exchange, excused bool) {
 // pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, or nil.
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
-		if l.pleas[i].hurried == nil && e.follows(l.pleas[i].answer) {
-			return l.pleas[i]
+		if p := l.pleas[i]; p.hurried == nil && !p.isDue(e) && e.follows(p.answer) {
+			return p
 		}
 	}
 	return nil

@@ -91,7 +91,7 @@ const stall = 250 * time.Millisecond
 func (s *session) findRows() {
 	first, end := 0, Mark{}
 	for i, e := range s.exchanges {
-		if i > 0 && end.Order > 0 && end.until(e.sent()) > stall {
+		if i > 0 && (end.Order > 0 && end.until(e.sent()) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
 			s.endRow(first, i, end)
 			first, end = i, Mark{}
 		}

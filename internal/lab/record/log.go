@@ -142,7 +142,7 @@ func (l *Log) End(r *Request, complete func()) {
 	l.noteLocked(r)
 }
 
-// StartEpoch notes that the clock was put back: the report compares nothing across it.
+// StartEpoch notes that the clock was put back or the policy changed: the report compares nothing across it.
 func (l *Log) StartEpoch(hub time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
