@@ -11,7 +11,7 @@ import (
 // client sends them over the connections that it allows itself, one behind the other, so that on the wire they look
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
-	rounds := roundsOf(row, apart)
+	rounds := roundsOf(row)
 	first := row[:rounds[0]]
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
@@ -34,12 +34,12 @@ func (c *trial) isAftermath(e *Exchange) bool {
 	return end != nil && e.Code == "token_revoked" && e.isAccess() && end.endedBefore(e) && end.End.until(e.sent()) <= late
 }
 
-// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for so long.
-// Callers that wait in a queue come without a break.
-func roundsOf(row []*Exchange, pause time.Duration) []int {
+// roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for some
+// time (apart). Callers that wait in a queue come without a break.
+func roundsOf(row []*Exchange) []int {
 	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(e.sent()) > pause {
+		if end.until(e.sent()) > apart {
 			rounds = append(rounds, 0)
 		}
 		rounds[len(rounds)-1]++
@@ -71,7 +71,8 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 	}
 	all := again >= len(row)-kept
 	together := c.mayQueue(row) || isSideBySide(row)
-	several := together || got != nil && (tries > 1 || sooner || all && len(row) >= 2*chain || slices.ContainsFunc(row, c.isBesideOthers))
+	several := together || got != nil &&
+		(tries > 1 || sooner || all && len(row) >= 2*chain || slices.ContainsFunc(row, c.isBesideOthers))
 	switch {
 	case !several:
 		return false
@@ -212,7 +213,8 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 // isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
-	if slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) && !c.timeIsUp(last) {
+	met := slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() })
+	if (met || isSideBySide(row)) && !c.timeIsUp(last) {
 		return false
 	}
 	return c.waitIsOver(last, longestWait(row))
