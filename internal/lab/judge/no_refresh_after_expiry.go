@@ -25,12 +25,15 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 
 // handled reports whether the client did something about the expired token of e.
 func (c *trial) handled(s *session, e *Exchange) bool {
-	again := s.usedAgain(e)
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
+	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || s.triesOn(e, c.now) ||
+		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) {
+		return true
+	}
+	again := s.usedAgain(e)
 	instead := func(r *Exchange) bool { return trying(r) && (again == nil || r.Arrival.Order < again.Arrival.Order) }
-	return slices.ContainsFunc(s.refreshes, renewing) || slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) ||
-		s.usesNewer(e) || s.triesOn(e, c.now) || slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
+	return slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
 }
 
 // triesOn reports whether the client had tried to refresh before e, in vain but without a refusal, and tries again in
