@@ -44,8 +44,9 @@ func TestLockNeedsItsFolder(t *testing.T) {
 }
 
 // TestLockEndsWithItsProcess: a killed process leaves its id, and no lock.
+//
+// It has the process to itself: a child that is being started holds, for a moment, the locks of tests beside it.
 func TestLockEndsWithItsProcess(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestLockHolder$")
 	cmd.Env = append(os.Environ(), "AUTHHUB_TEST_LOCK="+dir)
