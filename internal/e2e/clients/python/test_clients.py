@@ -83,8 +83,11 @@ class Clients(unittest.TestCase):
     def test_aiohttp_every_caller_for_itself(self):
         self.repeat(lambda hub: asyncio.run(race(hub, together=False)), [("two_refreshes", 5)])
 
-    def test_aiohttp_five_times_over_one_connection(self):
-        self.repeat(lambda hub: asyncio.run(race(hub, together=True, connections=1)), [])
+    def test_aiohttp_five_times_over_two_connections(self):
+        self.repeat(lambda hub: asyncio.run(race(hub, together=True, connections=2)), [])
+
+    def test_aiohttp_five_times_over_one_connection_is_one_caller(self):
+        self.repeat(lambda hub: asyncio.run(race(hub, together=True, connections=1)), [("repeated_failure", 5)])
 
 
 async def race(hub, together, connections=100):
