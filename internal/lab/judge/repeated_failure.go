@@ -92,7 +92,11 @@ func (c *trial) rows() [][]*Exchange {
 		case e.received() && !e.failed():
 			delete(open, f)
 			for other, i := range without {
-				if other.place == f.place && e.follows(rows[i][len(rows[i])-1]) {
+				if other.place != f.place {
+					continue
+				}
+				rows[i] = withoutFew(rows[i], e.Conn)
+				if len(rows[i]) == 0 || e.follows(rows[i][len(rows[i])-1]) {
 					delete(without, other)
 				}
 			}
@@ -105,6 +109,20 @@ func (c *trial) rows() [][]*Exchange {
 		}
 	}
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
+}
+
+// withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.
+func withoutFew(row []*Exchange, conn int64) []*Exchange {
+	var others []*Exchange
+	for _, e := range row {
+		if e.Conn != conn {
+			others = append(others, e)
+		}
+	}
+	if len(row)-len(others) < chain {
+		return others
+	}
+	return row
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.
