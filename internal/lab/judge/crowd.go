@@ -24,7 +24,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
-	return c.comesBack(row, rounds) || isSideBySide(row) && c.worksAgain(row)
+	return c.comesBack(row, rounds)
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
@@ -52,8 +52,8 @@ func roundsOf(row []*Exchange) []int {
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
 // token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
-// that was under way, by what was sent again before the last came, or by ten that were all sent again. Without that,
-// all is one caller's. The client then sent all again, or most of what came at once or until it got the new token; or
+// that was under way, by what was sent again before the last came, or by ten in a queue that were all sent again.
+// Without that, all is one caller's. The client then sent all again, or most of what came at once or until it got the new token; or
 // it sent refreshes for most; or it got a new token, tried to in vain, or logged out, right after a row that came at
 // once. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
 func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
@@ -72,7 +72,7 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 	all := again >= len(row)-kept
 	together := c.mayQueue(row) || isSideBySide(row)
 	several := together || got != nil &&
-		(tries > 1 || sooner || all && len(row) >= 2*chain || slices.ContainsFunc(row, c.isBesideOthers))
+		(tries > 1 || sooner || all && isQueue(row) || slices.ContainsFunc(row, c.isBesideOthers))
 	switch {
 	case !several:
 		return false
@@ -98,6 +98,12 @@ func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 		}
 	}
 	return n, sooner
+}
+
+// isQueue reports whether ten requests or more came over one connection that did not rest.
+func isQueue(row []*Exchange) bool {
+	lanes, _, _ := lanesOf(row)
+	return slices.ContainsFunc(lanes, func(l *lane) bool { return l.burst.longest >= 2*chain })
 }
 
 // isBesideOthers reports whether the client had another request under way when e came.
@@ -188,20 +194,6 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 	return again*2 > rounds[0] || len(rounds) > 1
 }
 
-// worksAgain reports whether as many requests as failed succeeded soon after: each caller tried once more.
-func (c *trial) worksAgain(row []*Exchange) bool {
-	last, n := row[len(row)-1], 0
-	for _, e := range c.record[c.after(row[0]):] {
-		if last.End.until(e.Arrival) > reaction {
-			break
-		}
-		if e.isLike(last) && e.received() && !e.failed() {
-			n++
-		}
-	}
-	return n >= len(row)
-}
-
 // longestWait returns how long the answers ask to wait with Retry-After, at most.
 func longestWait(row []*Exchange) (wait time.Duration) {
 	for _, e := range row {
@@ -213,8 +205,7 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 // isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
-	met := slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() })
-	if (met || isSideBySide(row)) && !c.timeIsUp(last) {
+	if slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) && !c.timeIsUp(last) {
 		return false
 	}
 	return c.waitIsOver(last, longestWait(row))
