@@ -16,6 +16,20 @@ func race(w *world) {
 	w.fault(object{"operation": "me", "hold": 5})
 }
 
+// refreshTwiceAround sends one refresh token before and after changes of the policy.
+func refreshTwiceAround(policies ...object) func(w *world) {
+	return func(w *world) {
+		c := w.login()
+		_, first := c.tokens.get()
+		w.drain()
+		c.refreshWith(first)
+		for _, p := range policies {
+			w.policy(p)
+		}
+		c.refreshWith(first)
+	}
+}
+
 var cleanClients = []behaviour{
 	{"a plain life", nil, quiet, func(w *world) {
 		c := w.login()
@@ -234,23 +248,8 @@ var cleanClients = []behaviour{
 			}
 		}
 	}},
-	{"the policy changes between two refreshes with one token", nil, nil, func(w *world) {
-		c := w.login()
-		_, first := c.tokens.get()
-		w.drain()
-		c.refreshWith(first)
-		w.policy(object{"reuse": "allow"})
-		c.refreshWith(first)
-	}},
-	{"the policy changes there and back between two refreshes with one token", nil, nil, func(w *world) {
-		c := w.login()
-		_, first := c.tokens.get()
-		w.drain()
-		c.refreshWith(first)
-		w.policy(object{"reuse": "allow"})
-		w.policy(object{"reuse": "strict"})
-		c.refreshWith(first)
-	}},
+	{"the policy changes between two refreshes with one token", nil, nil, refreshTwiceAround(object{"reuse": "allow"})},
+	{"the policy changes there and back between two refreshes with one token", nil, nil, refreshTwiceAround(object{"reuse": "allow"}, object{"reuse": "strict"})},
 	{"the clock is put back between two refreshes with one token", nil, nil, func(w *world) {
 		c := w.login()
 		_, first := c.tokens.get()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -20,9 +21,11 @@ import (
 	"authhub/internal/etcd/wire"
 )
 
-func dial(t *testing.T, address string) *etcd.Client {
+func dial(t *testing.T, address string) *etcd.Client { return dialLogging(t, address, t.Output()) }
+
+func dialLogging(t *testing.T, address string, log io.Writer) *etcd.Client {
 	t.Helper()
-	c, _, err := etcd.Dial(address, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	c, _, err := etcd.Dial(address, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,10 +301,7 @@ func TestMissingNodesAreNamedAndLogged(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 3)
 	var said bytes.Buffer
-	c, _, err := etcd.Dial(cluster.Address(), slog.New(slog.NewTextHandler(&said, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialLogging(t, cluster.Address(), &said)
 	cluster.Stop(1)
 	for range 2 {
 		if missing := c.Missing(t.Context()); len(missing) != 1 || missing[c.Nodes()[1]] == nil {
@@ -322,10 +322,7 @@ func TestQuestionThatIsGivenUpSaysNothingOfTheNode(t *testing.T) {
 	t.Parallel()
 	cluster := etcdtest.New(t, 1)
 	var said bytes.Buffer
-	c, _, err := etcd.Dial(cluster.Address(), slog.New(slog.NewTextHandler(&said, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialLogging(t, cluster.Address(), &said)
 	ctx, leave := context.WithCancel(t.Context())
 	cluster.Hold(func(string) { leave() })
 	if missing := c.Missing(ctx); len(missing) != 0 || said.Len() > 0 {

@@ -113,16 +113,22 @@ func (c *trial) rows() [][]*Exchange {
 
 // withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.
 func withoutFew(row []*Exchange, conn int64) []*Exchange {
-	var others []*Exchange
+	n := 0
+	for _, e := range row {
+		if e.Conn == conn {
+			n++
+		}
+	}
+	if n == 0 || n >= chain {
+		return row
+	}
+	others := row[:0]
 	for _, e := range row {
 		if e.Conn != conn {
 			others = append(others, e)
 		}
 	}
-	if len(row)-len(others) < chain {
-		return others
-	}
-	return row
+	return others
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.
