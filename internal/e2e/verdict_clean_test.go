@@ -17,15 +17,13 @@ func race(w *world) {
 }
 
 // refreshTwiceAround sends one refresh token before and after changes of the policy.
-func refreshTwiceAround(policies ...object) func(w *world) {
+func refreshTwiceAround(changes func(w *world)) func(w *world) {
 	return func(w *world) {
 		c := w.login()
 		_, first := c.tokens.get()
 		w.drain()
 		c.refreshWith(first)
-		for _, p := range policies {
-			w.policy(p)
-		}
+		changes(w)
 		c.refreshWith(first)
 	}
 }
@@ -248,8 +246,17 @@ var cleanClients = []behaviour{
 			}
 		}
 	}},
-	{"the policy changes between two refreshes with one token", nil, nil, refreshTwiceAround(object{"reuse": "allow"})},
-	{"the policy changes there and back between two refreshes with one token", nil, nil, refreshTwiceAround(object{"reuse": "allow"}, object{"reuse": "strict"})},
+	{"the policy changes between two refreshes with one token", nil, nil, refreshTwiceAround(func(w *world) {
+		w.policy(object{"reuse": "allow"})
+	})},
+	{"the policy changes there and back between two refreshes with one token", nil, nil, refreshTwiceAround(func(w *world) {
+		w.policy(object{"reuse": "allow"})
+		w.policy(object{"reuse": "strict"})
+	})},
+	{"a dialect without rotation comes and goes between two refreshes with one token", nil, nil, refreshTwiceAround(func(w *world) {
+		w.put("/lab/dialect", object{"name": "simplejwt"}).Want(200)
+		w.delete("/lab/dialect").Want(204)
+	})},
 	{"the clock is put back between two refreshes with one token", nil, nil, func(w *world) {
 		c := w.login()
 		_, first := c.tokens.get()

@@ -39,7 +39,7 @@ func (b *bench) setDialect(w http.ResponseWriter, r *http.Request) error {
 		return in.Err()
 	}
 
-	b.dialect.Store(d)
+	b.changePolicy(func() { b.dialect.Store(d) })
 	reply.WriteBody(w, http.StatusOK, d.Description())
 	return nil
 }
@@ -63,7 +63,7 @@ func noteFaults(in *request.Form, prefix string, err error) {
 }
 
 func (b *bench) deleteDialect(w http.ResponseWriter, r *http.Request) error {
-	b.dialect.Store(nil)
+	b.changePolicy(func() { b.dialect.Store(nil) })
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

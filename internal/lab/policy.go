@@ -89,14 +89,20 @@ func (b *bench) setPolicy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	b.changePolicy(func() { b.policy.Store(&p) })
+	return reply.WriteJSON(w, http.StatusOK, viewPolicy(b.reuse()))
+}
+
+// changePolicy changes the policy or the dialect. With another policy in force the report starts afresh, also if the
+// former one returns before the next request.
+func (b *bench) changePolicy(change func()) {
 	b.arrivals.Lock()
+	defer b.arrivals.Unlock()
 	before := b.reuse()
-	b.policy.Store(&p)
+	change()
 	if b.reuse() != before {
 		b.requests.StartEpoch(b.clock.now())
 	}
-	b.arrivals.Unlock()
-	return reply.WriteJSON(w, http.StatusOK, viewPolicy(b.reuse()))
 }
 
 // reuse returns the refresh policy in force: the one that was set, without rotation where the dialect has none and the

@@ -104,7 +104,6 @@ type Log struct {
 	tick        int
 	overwritten int
 	epochs      []judge.Mark  // that are over
-	policy      judge.Policy  // of the latest request
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 	version     int           // counts changes
 	watches     map[*watch]struct{}
@@ -114,10 +113,6 @@ type Log struct {
 func (l *Log) Begin(r *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seq > 0 && r.Policy != l.policy { // set, or a dialect's
-		l.startEpochLocked(r.Arrival.Hub)
-	}
-	l.policy = r.Policy
 	l.seq++
 	l.tick++
 	r.Seq, r.Arrival.Order, r.Epoch = l.seq, l.tick, len(l.epochs)
@@ -146,10 +141,6 @@ func (l *Log) End(r *Request, complete func()) {
 func (l *Log) StartEpoch(hub time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.startEpochLocked(hub)
-}
-
-func (l *Log) startEpochLocked(hub time.Time) {
 	l.epochs = append(l.epochs, judge.Mark{Hub: hub, Machine: time.Now()})
 	l.version++
 }
