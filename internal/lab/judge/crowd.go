@@ -12,14 +12,18 @@ import (
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	rounds := roundsOf(row)
-	first := row[:rounds[0]]
+	whole := c.traffic(row)
+	first := whole
+	if len(rounds) > 1 {
+		first = c.traffic(row[:rounds[0]])
+	}
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case c.isAftermath(row[len(row)-1]) && (c.mayQueue(row) || isSideBySide(row)):
+	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
-	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], row, len(rounds) < chain):
+	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case (c.mayQueue(first) || isSideBySide(first)) && len(row) < chain*c.callersOf(row):
+	case first.isTogether() && len(row) < chain*whole.callers():
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -56,7 +60,8 @@ func roundsOf(row []*Exchange) []int {
 // Without that, all is one caller's. The client then sent all again, or most of what came at once or until it got the new token; or
 // it sent refreshes for most; or it got a new token, tried to in vain, or logged out, right after a row that came at
 // once. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
-func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool {
+func (c *trial) meetsExpiry(first *Exchange, t *traffic, atOnce bool) bool {
+	row := t.row
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
 	tries, granted := c.refreshesAround(first, last)
@@ -70,9 +75,8 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 		}
 	}
 	all := again >= len(row)-kept
-	together := c.mayQueue(row) || isSideBySide(row)
-	several := together || got != nil &&
-		(tries > 1 || sooner || all && isQueue(row) || slices.ContainsFunc(row, c.isBesideOthers))
+	several := t.isTogether() || got != nil &&
+		(tries > 1 || sooner || all && t.isQueue() || slices.ContainsFunc(row, c.isBesideOthers))
 	switch {
 	case !several:
 		return false
@@ -80,7 +84,7 @@ func (c *trial) meetsExpiry(first *Exchange, row []*Exchange, atOnce bool) bool 
 		return true
 	case tries*2 > len(row):
 		return again*2 >= granted || c.killed[first.Session] != nil
-	case got != nil && together && atOnce && len(row) <= queue:
+	case got != nil && t.isTogether() && atOnce && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
 	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
@@ -98,12 +102,6 @@ func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 		}
 	}
 	return n, sooner
-}
-
-// isQueue reports whether ten requests or more came over one connection that did not rest.
-func isQueue(row []*Exchange) bool {
-	lanes, _, _ := lanesOf(row)
-	return slices.ContainsFunc(lanes, func(l *lane) bool { return l.burst.longest >= 2*chain })
 }
 
 // isBesideOthers reports whether the client had another request under way when e came.
@@ -209,76 +207,6 @@ func (c *trial) isSettled(row []*Exchange) bool {
 		return false
 	}
 	return c.waitIsOver(last, longestWait(row))
-}
-
-// isSideBySide reports whether most requests of a row came at the same time as others, or over connections that took
-// turns after some had. A client with one caller may change between connections as well, but never uses two at a
-// time.
-func isSideBySide(row []*Exchange) bool {
-	_, beside, turns := lanesOf(row)
-	return (beside+turns)*2 > len(row)
-}
-
-const (
-	browser = 6  // connections that a browser opens to one host
-	queue   = 60 // callers on its page at most that wait for one of them
-)
-
-// callersOf returns how many callers at most sent a row that came side by side: as many as its requests over each
-// connection before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in
-// a browser. There they may be others that waited behind it, unless they are more than any page has (queue). It is 0
-// where a connection's first requests, five or more, came at once one after the other: a loop, whatever is beside it.
-// Among eight times as many that may be chance.
-func (c *trial) callersOf(row []*Exchange) (n int) {
-	lanes, _, _ := lanesOf(row)
-	most := chain - 1
-	if c.mayQueue(row) {
-		most = queue
-	}
-	for _, l := range lanes {
-		switch {
-		case l.loop > most && l.loop*8 > len(row):
-			return 0
-		case l.run.longest > most:
-			n++
-		default:
-			n += l.burst.longest
-		}
-	}
-	return n
-}
-
-// mayQueue reports whether the requests of a row may have waited for one another in a browser: while a page uses all
-// connections that a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the
-// answer to one may serve the others from the cache.
-func (c *trial) mayQueue(row []*Exchange) bool {
-	switch {
-	case !row[0].Browser:
-		return false
-	case row[0].Method == "GET":
-		return true
-	}
-	lanes, _, _ := lanesOf(row)
-	return len(lanes)+c.busyBeside(row) >= browser
-}
-
-// busyBeside returns how many other connections the client of a row used while it came: a browser's six are for all
-// requests of a page.
-func (c *trial) busyBeside(row []*Exchange) int {
-	s := c.sessions[row[0].Session]
-	if s == nil {
-		return 0
-	}
-	own, others := make(map[int64]bool), make(map[int64]bool)
-	for _, e := range row {
-		own[e.Conn] = true
-	}
-	for _, e := range s.exchanges {
-		if !own[e.Conn] && e.isUnderWay(row[0].began) && e.began.Before(row[len(row)-1].End.Machine) {
-			others[e.Conn] = true
-		}
-	}
-	return len(others)
 }
 
 // after returns the index in the record of what came next after e.

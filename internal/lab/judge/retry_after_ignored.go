@@ -63,7 +63,7 @@ func (c *trial) mayBeQueued(p *plea) bool {
 	}
 	queued, known := p.line.queued[p.burst]
 	if !known {
-		queued = c.mayQueue(p.line.bursts[p.burst])
+		queued = c.traffic(p.line.bursts[p.burst]).mayQueue
 		p.line.queued[p.burst] = queued
 	}
 	return queued

@@ -1,0 +1,193 @@
+// Traffic: a row of requests, and the connections over which it came.
+
+package judge
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+// findBeginnings finds when the client began each exchange: when it opened the connection, if it did so for it.
+func findBeginnings(record []*Exchange) {
+	open := make(map[int64]bool) // connections that have had a request
+	for _, e := range record {
+		e.began = e.sent().Machine
+		if !open[e.Conn] && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
+			e.began = e.Opened
+		}
+		open[e.Conn] = true
+	}
+}
+
+// isUnderWay reports whether e, which had begun before, had not been answered yet.
+func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
+
+// leftAt returns when e was sent or, if that was right behind the opening of its connection, when that was opened.
+func (e *Exchange) leftAt() time.Time {
+	if sent := e.sent().Machine; sent.Sub(e.began) > opening {
+		return sent
+	}
+	return e.began
+}
+
+// opening is how long it takes at most to send a request over a connection that is opened for it.
+const opening = 25 * time.Millisecond
+
+// idle is how long a connection rests, at the least, that no caller waits for.
+const idle = 40 * time.Millisecond
+
+// atOnce is how long a client takes at most that sends the next request as soon as it has an answer.
+const atOnce = 3 * time.Millisecond
+
+// traffic is a row and how it came.
+type traffic struct {
+	row      []*Exchange
+	lanes    []*lane
+	beside   int  // requests that were under way together with another
+	turns    int  // requests over a connection that took turns with others after some had been under way together
+	mayQueue bool // the callers may have waited for one another in a browser
+}
+
+const (
+	browser = 6  // connections that a browser opens to one host
+	queue   = 60 // callers on its page at most that wait for one of them
+)
+
+// traffic returns how a row came. In a browser callers may wait for one another while a page uses all connections that
+// a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the answer to one may
+// serve the others from the cache.
+func (c *trial) traffic(row []*Exchange) *traffic {
+	t := &traffic{row: row}
+	t.cut()
+	t.mayQueue = row[0].Browser && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
+	return t
+}
+
+// cut finds the lanes of a row, those that were side by side, and those that took turns. A single caller may take turns
+// with two connections that are opened at the same time, but never sends two requests at a time.
+func (t *traffic) cut() {
+	row := slices.Clone(t.row)
+	sort.SliceStable(row, func(i, j int) bool { return row[i].leftAt().Before(row[j].leftAt()) })
+	byConn, uses := make(map[int64]*lane), make(map[int64]int) // uses of a connection that are still to come
+	for _, e := range row {
+		uses[e.Conn]++
+	}
+	shared, together := make(map[*Exchange]bool), false // some were sent while others were under way
+	for i, e := range row {
+		l := byConn[e.Conn]
+		again := l != nil
+		for _, other := range t.lanes {
+			switch {
+			case other == l:
+			case other.last.isUnderWay(e.leftAt()):
+				shared[e], shared[other.last] = true, true
+				together = together || other.last.isUnderWay(e.sent().Machine)
+			case again || uses[other.last.Conn] > 0:
+			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
+				l = other
+			}
+		}
+		if l == nil {
+			l = new(lane)
+			t.lanes = append(t.lanes, l)
+		}
+		if again && e.Conn != row[i-1].Conn && together && !shared[e] {
+			t.turns++
+		}
+		byConn[e.Conn] = l
+		uses[e.Conn]--
+		l.add(e)
+	}
+	t.beside = len(shared)
+}
+
+// isSideBySide reports whether most requests came at the same time as others, or over connections that took turns after
+// some had. A client with one caller may change between connections as well, but never uses two at a time.
+func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row) }
+
+// isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
+func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
+
+// isQueue reports whether ten requests or more came over one connection that did not rest.
+func (t *traffic) isQueue() bool {
+	return slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.burst.longest >= 2*chain })
+}
+
+// callers returns how many callers at most sent a row that came together: as many as its requests over each connection
+// before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in a browser.
+// There they may be others that waited behind it, unless they are more than any page has (queue). It is 0 where a
+// connection's first requests, five or more, came at once one after the other: a loop, whatever is beside it. Among
+// eight times as many that may be chance.
+func (t *traffic) callers() (n int) {
+	most := chain - 1
+	if t.mayQueue {
+		most = queue
+	}
+	for _, l := range t.lanes {
+		switch {
+		case l.loop > most && l.loop*8 > len(t.row):
+			return 0
+		case l.run.longest > most:
+			n++
+		default:
+			n += l.burst.longest
+		}
+	}
+	return n
+}
+
+// busyBeside returns how many other connections the client of a row used while it came: a browser's six are for all
+// requests of a page.
+func (c *trial) busyBeside(row []*Exchange) int {
+	s := c.sessions[row[0].Session]
+	if s == nil {
+		return 0
+	}
+	own, others := make(map[int64]bool), make(map[int64]bool)
+	for _, e := range row {
+		own[e.Conn] = true
+	}
+	for _, e := range s.exchanges {
+		if !own[e.Conn] && e.isUnderWay(row[0].began) && e.began.Before(row[len(row)-1].End.Machine) {
+			others[e.Conn] = true
+		}
+	}
+	return len(others)
+}
+
+// lane is a connection over which a part of a row came, or several that followed one another.
+type lane struct {
+	last  *Exchange // to end, so far
+	burst streak    // requests before it was idle (idle)
+	run   streak    // requests before it rested for long (apart)
+	loop  int       // requests from the first on that came at once (atOnce)
+	slow  bool      // one did not
+}
+
+// streak counts requests in a row.
+type streak struct{ now, longest int }
+
+// add counts one more, which begins a new row if that before it is broken.
+func (s *streak) add(broken bool) {
+	if broken {
+		s.now = 0
+	}
+	s.now++
+	s.longest = max(s.longest, s.now)
+}
+
+func (l *lane) add(e *Exchange) {
+	var rested time.Duration
+	if l.last != nil {
+		rested = e.leftAt().Sub(l.last.End.Machine)
+	}
+	l.burst.add(rested > idle)
+	l.run.add(rested > apart)
+	if l.slow = l.slow || rested > atOnce; !l.slow {
+		l.loop++
+	}
+	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
+		l.last = e
+	}
+}
