@@ -112,8 +112,8 @@ func readRetryAfter(value string, now time.Time) time.Duration {
 	if date, err := http.ParseTime(value); err == nil {
 		return max(0, date.Sub(now))
 	}
-	seconds, _ := strconv.Atoi(value)
-	return time.Duration(min(max(0, seconds), 1<<30)) * time.Second
+	seconds, _ := strconv.ParseUint(strings.TrimSpace(value), 10, 30) // of more it returns the most
+	return time.Duration(seconds) * time.Second
 }
 
 // stateOfCode is what the hub's judgement says of a token. It counts more than a look at the token beforehand, which

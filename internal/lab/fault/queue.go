@@ -25,6 +25,7 @@ const MaxFaults = 1_000
 type Fault struct {
 	Order
 	ID            string
+	Added         time.Time
 	delay, within time.Duration
 	gone          chan struct{} // closed when it is deleted
 
@@ -78,7 +79,7 @@ func (q *Queue) Add(f *Fault) (View, error) {
 		q.faults = slices.Delete(q.faults, i, i+1)
 	}
 	q.made++
-	f.ID = "f" + strconv.Itoa(q.made)
+	f.ID, f.Added = "f"+strconv.Itoa(q.made), time.Now()
 	q.faults = append(q.faults, f)
 	return f.viewLocked(), nil
 }

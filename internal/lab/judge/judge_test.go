@@ -27,6 +27,7 @@ import (
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
 //	policy grace 10s             or allow, keep, strict; back: the clock is put back
+//	fault                        the test adds a fault
 //
 // Between two lines there is a millisecond.
 type script struct {
@@ -35,6 +36,7 @@ type script struct {
 	now     Mark
 	order   int
 	ended   []Mark
+	faulted time.Time // when the latest fault was added
 	policy  Policy
 	slow    time.Duration // that an answer takes
 	life    time.Duration
@@ -101,6 +103,8 @@ func (s *script) step(line string) {
 		if words[1] == "grace" {
 			s.policy.Grace = s.span(words[2])
 		}
+	case "fault":
+		s.faulted = s.now.Machine
 	case "back":
 		s.startEpoch()
 		s.now.Hub = s.now.Hub.Add(-s.span(words[1]))
@@ -158,7 +162,7 @@ func (s *script) arrive(words []string) *Exchange {
 		s.opened[conn] = s.now.Machine
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
-	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
+	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Faulted: s.faulted, Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
 		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin, Browser: s.browser,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
 	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
@@ -411,7 +415,11 @@ var failures = []row{
 	{"a crowd, and a login", loop(4, "c1 me a0 | c2 me a0 401 token_revoked") + "c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(9, "c1 me b0 200"), ""},
 	{"a loop with pauses, and the like behind it", loop(6, "c1 me a0 503 injected\nafter 90ms") + loop(6, "c1 me a0 200\nafter 90ms"), "repeated_failure[2 3 4 5 6 7]"},
 	{"errors with the status of a success", loop(5, "c1 me a0 200 token_malformed\nafter 200ms"), "repeated_failure[2 3 4 5 6]"},
-	{"a loop with pauses under Retry-After", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", "repeated_failure[2 3 4 5 6 7]"},
+	{"a client that comes back each time as it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", ""},
+	{"a loop that does not wait as it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 900ms") + "c1 me a0 200\nafter 1s",
+		"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
+	{"a table of faults, which the test adds one by one", loop(6, "fault\nc1 me a0 503 injected"), ""},
+	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
 	{"callers in a browser's queue, whose login fails", "browser\n" + loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
 	{"callers in a browser's queue, whose refresh fails, while another device logs in", "browser\n" + expired + loop(6, "c1 me a0 401 token_expired") +
 		"c1 refresh r0 503 injected\nc2 login - 200 other\nc2 me b0 200\nafter 3s", ""},

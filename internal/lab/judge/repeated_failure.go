@@ -75,8 +75,10 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that no success interrupts. Without a token, that is any success of the same
-// operation that follows: a suite that types a wrong password before the right one does not loop.
+// rows returns the failures of each effort that nothing interrupts: no success, no change of epoch, and no fault
+// that the test adds for the next one. Without a token, a success is any of the same operation that follows, and logins
+// and registrations are one: a suite that types a wrong password before the right one does not loop, nor does one that
+// registers its user, who is there, before it logs in.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
@@ -92,7 +94,7 @@ func (c *trial) rows() [][]*Exchange {
 		case e.received() && !e.failed():
 			delete(open, f)
 			for other, i := range without {
-				if other.place != f.place {
+				if other.place != f.place && !(e.isLogin() && rows[i][0].isLogin()) {
 					continue
 				}
 				rows[i] = withoutFew(rows[i], e.Conn)
@@ -101,7 +103,7 @@ func (c *trial) rows() [][]*Exchange {
 				}
 			}
 		case c.told[e]:
-		case !ok:
+		case !ok || e.isSetOff(rows[i][len(rows[i])-1]):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
 		default:
@@ -109,6 +111,11 @@ func (c *trial) rows() [][]*Exchange {
 		}
 	}
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
+}
+
+// isSetOff reports whether the test changed what e meets after before had been answered.
+func (e *Exchange) isSetOff(before *Exchange) bool {
+	return e.Epoch != before.Epoch || e.Faulted.After(before.End.Machine)
 }
 
 // withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.
@@ -165,7 +172,10 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 	return before.Arrival.until(e.Arrival) <= pause+longest
 }
 
-// links reports whether e, of the same effort, is the next try after before.
+// links reports whether e, of the same effort, is the next try after before. What came no sooner than the answer to
+// before had asked does what it was told.
 func (c *trial) links(before, e *Exchange) bool {
-	return before.Epoch == e.Epoch && e.follows(before) && before.End.until(e.Arrival) <= pause
+	since := before.End.until(e.Arrival)
+	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
+	return e.follows(before) && since <= pause && !asked
 }
