@@ -11,6 +11,7 @@ import (
 
 // verb is what an operation of a dialect means.
 type verb struct {
+	name    string            // in "op"
 	own     string            // METHOD /path of the hub's own API; "" for none
 	lab     string            // the operation's name in faults and the record
 	in      []string          // the values that it takes
@@ -50,22 +51,42 @@ var (
 
 // verbs are all operations, with their values in "in" and where the hub's own API has each: an operation without "in"
 // takes them from there.
-var verbs = map[string]verb{
-	"register": {"POST " + ownPath + "register", "register", ofAccount, credentials, pair, fromBody, "none", "make an account and log in"},
-	"login":    {"POST " + ownPath + "login", "login", ofLogin, credentials, pair, fromBody, "none", "log in"},
-	"me":       {"GET " + ownPath + "me", "me", ofToken, ofToken, looked, fromHeader, "access", "the current user"},
-	"refresh": {"POST " + ownPath + "refresh", "refresh", ofRefresh, ofRefresh, pair, fromBody,
+var verbs = []verb{
+	{"register", "POST " + ownPath + "register", "register", ofAccount, credentials, pair, fromBody, "none", "make an account and log in"},
+	{"login", "POST " + ownPath + "login", "login", ofLogin, credentials, pair, fromBody, "none", "log in"},
+	{"me", "GET " + ownPath + "me", "me", ofToken, ofToken, looked, fromHeader, "access", "the current user"},
+	{"refresh", "POST " + ownPath + "refresh", "refresh", ofRefresh, ofRefresh, pair, fromBody,
 		"refresh", "exchange the refresh token for a new pair"},
-	"logout": {"POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader, "access or refresh", "end the session"},
-	"logout_all": {"POST " + ownPath + "logout?all=true", "logout", ofToken, ofToken, nil, fromHeader,
+	{"logout", "POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader, "access or refresh", "end the session"},
+	{"logout_all", "POST " + ownPath + "logout?all=true", "logout", ofToken, ofToken, nil, fromHeader,
 		"access or refresh", "end all sessions of the user"},
-	"logout_others": {"POST " + ownPath + "logout?others=true", "logout", ofToken, ofToken, nil, fromHeader,
+	{"logout_others", "POST " + ownPath + "logout?others=true", "logout", ofToken, ofToken, nil, fromHeader,
 		"access or refresh", "end the user's other sessions"},
-	"revoke": {"POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader,
+	{"revoke", "POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader,
 		"access or refresh", "end the session, also with a token that is dead already"},
-	"introspect": {"", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active"},
-	"verify":     {"", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active, an error if not"},
-	"document":   {"", "other", nil, nil, nil, nil, "none", "a fixed document"},
+	{"introspect", "", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active"},
+	{"verify", "", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active, an error if not"},
+	{"document", "", "other", nil, nil, nil, nil, "none", "a fixed document"},
+}
+
+// verbNamed returns the verb of this name; the zero verb if there is none.
+func verbNamed(name string) verb {
+	for _, v := range verbs {
+		if v.name == name {
+			return v
+		}
+	}
+	return verb{}
+}
+
+// verbNames returns the names of all verbs, sorted.
+func verbNames() []string {
+	names := make([]string, len(verbs))
+	for i := range verbs {
+		names[i] = verbs[i].name
+	}
+	slices.Sort(names)
+	return names
 }
 
 // scope is a part of a description whose templates may name the same values.

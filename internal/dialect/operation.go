@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -43,11 +42,11 @@ func (d *Dialect) parseOperation(n node, t *templates) *operation {
 	}
 	op := new(operation)
 	if named, ok := n.member(o, "op"); ok {
-		op.op = named.oneOf(slices.Sorted(maps.Keys(verbs))...)
+		op.op = named.oneOf(verbNames()...)
 	} else {
-		n.p.fault(join(n.path, "op"), "is missing: one of "+strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
+		n.p.fault(join(n.path, "op"), "is missing: one of "+strings.Join(verbNames(), ", "))
 	}
-	op.verb = verbs[op.op]
+	op.verb = verbNamed(op.op)
 	if op.op == "" {
 		return nil
 	}
