@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"time"
 )
@@ -38,6 +39,11 @@ var cleanClients = []behaviour{
 		}
 		c.logout()
 		c.logout()
+	}},
+	{"a token of another issuer in the address", nil, quiet, func(w *world) {
+		c := w.login()
+		claims := base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"supabase","role":"anon"}`))
+		c.send("GET", listingPath+"?apikey=eyJhbGciOiJIUzI1NiJ9."+claims+".c2ln", nil, "")
 	}},
 	{"one refresh for all callers", nil, quiet, func(w *world) {
 		c := w.login()

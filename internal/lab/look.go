@@ -170,7 +170,7 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 }
 
 // tokenInAddress reports whether the address carries a token, and returns one that it carries, if it looks like one of
-// ours: RFC 6750 section 2.3 names access_token, and a JWS is told by its looks.
+// ours: RFC 6750 section 2.3 names access_token, and any other is told by its looks (jwt.Resembles).
 func tokenInAddress(r *http.Request) (token string, found bool) {
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
@@ -197,14 +197,13 @@ func mayBeToken(s string) bool {
 
 var unset = []string{"undefined", "null", "false", "nan", "none"}
 
-// tokenIn returns the first part of a text that has the form of a compact JWS, a header that is a JSON object and two
-// more parts, or "".
+// tokenIn returns the first part of a text that has the form of a token of a hub, or "".
 func tokenIn(text string) string {
 	outside := func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_.", r)
 	}
 	for part := range strings.FieldsFuncSeq(text, outside) {
-		if strings.HasPrefix(part, "eyJ") && strings.Count(part, ".") == 2 {
+		if jwt.Resembles(part) {
 			return part
 		}
 	}
