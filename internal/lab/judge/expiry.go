@@ -43,11 +43,15 @@ func (x *expiry) add(r *Exchange) {
 	}
 }
 
-// findExpiries sorts the refreshes of a session into expiries. A change of epoch starts afresh.
-func (s *session) findExpiries() {
+// findExpiries sorts the refreshes of a session into expiries, but for those told already: they came after the logout.
+// A change of epoch starts afresh.
+func (s *session) findExpiries(told map[*Exchange]bool) {
 	var bySent, byGiven map[int]*expiry // the latest expiry in which a token was sent, or from which the client has it
 	epoch := -1
 	for _, r := range s.refreshes {
+		if told[r] {
+			continue
+		}
 		if r.Epoch != epoch {
 			epoch, bySent, byGiven = r.Epoch, make(map[int]*expiry), make(map[int]*expiry)
 		}

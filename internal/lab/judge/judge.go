@@ -89,7 +89,7 @@ func (c *trial) judgeSession(s *session) {
 	}
 	c.wrongTokenType(s)
 	c.tokenAfterLogout(s)
-	s.findExpiries()
+	s.findExpiries(c.told)
 	for _, x := range s.expiries {
 		c.twoRefreshes(x)
 		c.spentRefreshToken(x)

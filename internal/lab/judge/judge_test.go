@@ -528,6 +528,8 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"another tab's slow request over the logout, and one 150 ms later", "c1 me a0 200\nc2 me a0 200 later\nc1 logout a0 | c3 me a0 204\nafter 150ms\nc1 me a0 401 token_revoked\nlater", "token_after_logout[4 6]"},
 		{"behind it on its connection, where others were opened for what left with it", "c1 me a0 200\nc1 logout a0 204 later\nopen c2\nopen c3\nlater\nafter 60ms\nc2 me a0 | c3 me a0 | c1 me a0 401 token_revoked", ""},
 		{"a little later, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nafter 300ms\nc1 me a0 401 token_revoked", "token_after_logout[3 5]"},
+		{"a refresh, soon after one before the logout", "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 logout a1 204\nc1 refresh r1 401 token_revoked",
+			"token_after_logout[4 5]"},
 		{"another logout", "c1 logout a0 204\nc1 logout a0 204", ""},
 		{"the logout's answer is lost", "c1 logout a0 204 lost\nc1 me a0 401 token_revoked", ""},
 		{"the client left before the logout was answered", "c1 logout a0 204 left\nc2 me a0 401 token_revoked", ""},
