@@ -104,11 +104,13 @@ func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	return n, sooner
 }
 
-// isBesideOthers reports whether the client had another request under way when e came.
+// isBesideOthers reports whether the client had another request under way together with e.
 func (c *trial) isBesideOthers(e *Exchange) bool {
 	s := c.sessions[e.Session]
-	i := len(s.exchanges) - len(s.from(e))
-	return slices.ContainsFunc(s.exchanges[max(0, i-lookBack):i], func(other *Exchange) bool { return !other.endedBefore(e) })
+	next := s.from(e)[1:]
+	i := len(s.exchanges) - len(next)
+	return len(next) > 0 && !e.endedBefore(next[0]) ||
+		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return !other.endedBefore(e) })
 }
 
 // refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that
@@ -147,9 +149,10 @@ func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 // e, or nil. A refresh that fails for now gives it the time to try again (Exchange.patience).
 func (c *trial) nextTokens(e *Exchange) *Exchange {
 	due := e.free.Machine.Add(reaction)
-	for _, r := range slices.Concat(c.sessions[e.Session].refreshes, c.logins) {
+	s := c.sessions[e.Session]
+	for _, r := range slices.Concat(s.refreshes, c.logins) {
 		renewed := r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e)
-		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order
+		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r)
 		switch {
 		case r.sent().Machine.After(due):
 		case renewed || loggedIn:

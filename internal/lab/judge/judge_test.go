@@ -418,6 +418,10 @@ var failures = []row{
 	{"a client that comes back each time as it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", ""},
 	{"a loop that does not wait as it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 900ms") + "c1 me a0 200\nafter 1s",
 		"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
+	{"a poll with a dead token, while another client of the user logs in each time", loop(9, "c1 me a0 401 token_revoked\nafter 300ms\nc2 login - 200 other\n"+loop(4, "c2 me b0 200")),
+		"repeated_failure[2 8 14 20 26 32 38 44 50]"},
+	{"callers in the queue of a slow server, whose refresh has a connection of its own", "advance 15m\nc1 me a0 401 token_expired later\nafter 400ms\nlater\n" +
+		"c1 me a0 401 token_expired later\nc2 refresh r0 200\nafter 400ms\nlater\n" + loop(6, "slow 400ms c1 me a0 401 token_expired") + loop(8, "c1 me a1 200"), ""},
 	{"a table of faults, which the test adds one by one", loop(6, "fault\nc1 me a0 503 injected"), ""},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
 	{"callers in a browser's queue, whose login fails", "browser\n" + loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
@@ -605,6 +609,9 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 var unanswered = []row{
 	{"nothing in two seconds", expired + "after 2s", "no_refresh_after_expiry[2]"},
 	{"nothing yet", expired + "after 1s", ""},
+	{"workers with one token that log in anew, one after the other", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s"), ""},
+	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",
+		"no_refresh_after_expiry[2 3 5 7 9 11] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},
 	{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
 	{"a refresh in time", expired + "after 1900ms\nc1 refresh r0 200\nc1 me a1 200", ""},
 	{"a refresh that waited behind others", "browser\n" + expired + loop(6, "slow 500ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s", ""},

@@ -81,13 +81,14 @@ func (s *session) usedAgain(e *Exchange) *Exchange {
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, and did not go on in s.
 // Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
+// Over the connection of e it is e's own caller that does so, whatever others of the session do.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
 		own := login.User == s.user || login.User == "" || s.conns[login.Conn]
-		if own && instead(login) && !s.goesOnAfter(login) {
+		if own && instead(login) && (!s.goesOnAfter(login) || login.Conn == e.Conn && e.Conn != 0) {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -49,7 +48,7 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 	if got == nil {
 		return nil
 	}
-	n := sort.Search(len(row), func(i int) bool { return got.End.until(row[i].sent()) > late })
+	n := stillOld(row, got)
 	switch rest := row[n:]; {
 	case len(rest) < chain || c.isCrowd(rest):
 		return nil
@@ -58,6 +57,21 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 	default:
 		return rest
 	}
+}
+
+// stillOld returns the index of the first of a row that was sent with its old token more than a second after the client
+// had got a new one, and had not waited in a queue since before that.
+func stillOld(row []*Exchange, got *Exchange) int {
+	last := make(map[int64]*Exchange) // by connection
+	for i, e := range row {
+		before := last[e.Conn]
+		queued := before != nil && len(row) <= queue && e.leftAt().Sub(before.End.Machine) <= idle
+		if got.End.until(e.sent()) > late && !queued {
+			return i
+		}
+		last[e.Conn] = e
+	}
+	return len(row)
 }
 
 // effort is what makes a failed request the same request again.
@@ -113,9 +127,10 @@ func (c *trial) rows() [][]*Exchange {
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
 }
 
-// isSetOff reports whether the test changed what e meets after before had been answered.
+// isSetOff reports whether the test changed what e meets after before had been answered: the policy, the clock, or the
+// fault that before had met.
 func (e *Exchange) isSetOff(before *Exchange) bool {
-	return e.Epoch != before.Epoch || e.Faulted.After(before.End.Machine)
+	return e.Epoch != before.Epoch || !before.Faulted.IsZero() && e.Faulted.After(before.End.Machine)
 }
 
 // withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.

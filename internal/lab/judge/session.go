@@ -103,24 +103,24 @@ func (s *session) findRows() {
 }
 
 // endRow notes the end of a row. One that goes on for long without keeping the client's connections busy is no queue.
-func (s *session) endRow(first, next int, end Mark) {
-	row, took := s.exchanges[first:next], time.Duration(0)
-	var use *Exchange
+func (s *session) endRow(from, next int, end Mark) {
+	row, took := s.exchanges[from:next], time.Duration(0)
 	for _, e := range row {
 		if e.End.Order > 0 {
 			took += e.End.Machine.Sub(e.Arrival.Machine)
 		}
-		if e.isAccess() {
-			use = e
-		}
-	}
-	if use != nil {
-		s.useBefore, s.lastUse = s.lastUse, use
 	}
 	span := end.Machine.Sub(row[0].sent().Machine)
+	queued, first := span <= reaction || took >= span/4, true
 	for _, e := range row {
-		if e.free = end; span > reaction && took < span/4 {
+		if e.free = end; !queued {
 			e.free = e.End
+		}
+		if e.isAccess() {
+			if first || !queued {
+				s.useBefore = s.lastUse
+			}
+			s.lastUse, first = e, false
 		}
 	}
 }
