@@ -422,7 +422,9 @@ var failures = []row{
 		"repeated_failure[2 8 14 20 26 32 38 44 50]"},
 	{"callers in the queue of a slow server, whose refresh has a connection of its own", "advance 15m\nc1 me a0 401 token_expired later\nafter 400ms\nlater\n" +
 		"c1 me a0 401 token_expired later\nc2 refresh r0 200\nafter 400ms\nlater\n" + loop(6, "slow 400ms c1 me a0 401 token_expired") + loop(8, "c1 me a1 200"), ""},
-	{"a table of faults, which the test adds one by one", loop(6, "fault\nc1 me a0 503 injected"), ""},
+	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
+	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
+	{"a table of faults, which the test adds one by one", loop(3, "fault\nc1 me a0 503 injected\nfault\nc1 me a0 429 injected"), ""},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
 	{"callers in a browser's queue, whose login fails", "browser\n" + loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
 	{"callers in a browser's queue, whose refresh fails, while another device logs in", "browser\n" + expired + loop(6, "c1 me a0 401 token_expired") +

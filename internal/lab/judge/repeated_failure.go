@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"net/http"
 	"slices"
 	"time"
 )
@@ -89,9 +90,9 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that nothing interrupts: no success, no change of epoch, and no fault
-// that the test adds for the next one. Without a token, a success is any of the same operation that follows, and logins
-// and registrations are one: a suite that types a wrong password before the right one does not loop, nor does one that
+// rows returns the failures of each effort that nothing interrupts: no success, and nothing that the test does to the
+// next one (isSetOff). Without a token, a success is any of the same operation by the same client (ends), and logins and
+// registrations are one: a suite that types a wrong password before the right one does not loop, nor does one that
 // registers its user, who is there, before it logs in.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
@@ -104,15 +105,16 @@ func (c *trial) rows() [][]*Exchange {
 		}
 		i, ok := open[f]
 		switch {
-		case e.End.Order == 0 || e.Left:
+		case e.End.Order == 0 || e.Left || e.Hub == http.StatusPartialContent: // one that a fault cut is not in vain
 		case e.received() && !e.failed():
 			delete(open, f)
 			for other, i := range without {
 				if other.place != f.place && !(e.isLogin() && rows[i][0].isLogin()) {
 					continue
 				}
+				ended := e.ends(rows[i])
 				rows[i] = withoutFew(rows[i], e.Conn)
-				if len(rows[i]) == 0 || e.follows(rows[i][len(rows[i])-1]) {
+				if ended || len(rows[i]) == 0 {
 					delete(without, other)
 				}
 			}
@@ -128,9 +130,16 @@ func (c *trial) rows() [][]*Exchange {
 }
 
 // isSetOff reports whether the test changed what e meets after before had been answered: the policy, the clock, or the
-// fault that before had met.
+// fault that before had met, for one with another status.
 func (e *Exchange) isSetOff(before *Exchange) bool {
-	return e.Epoch != before.Epoch || !before.Faulted.IsZero() && e.Faulted.After(before.End.Machine)
+	return e.Epoch != before.Epoch || !before.Faulted.IsZero() && e.Faulted.After(before.End.Machine) && e.Status != before.Status
+}
+
+// ends reports whether e, a success, came after the last of a row and is of its client, as far as connections tell.
+func (e *Exchange) ends(row []*Exchange) bool {
+	last := row[len(row)-1]
+	own := func(before *Exchange) bool { return before.Conn == e.Conn }
+	return last.endedBefore(e) && (e.Opened.After(last.End.Machine) || slices.ContainsFunc(row, own))
 }
 
 // withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.
