@@ -135,10 +135,10 @@ func (c *trial) timeIsUp(e *Exchange) bool {
 	return waited > reaction
 }
 
-// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again. A verdict
-// does not wait for that longer than for a reaction.
+// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again, a second late.
+// A verdict does not wait for that longer than for a reaction.
 func (c *trial) waitIsOver(e *Exchange, wait time.Duration) bool {
-	over := wait + stall - e.End.until(c.now)
+	over := min(wait+late, reaction) - e.End.until(c.now)
 	if wait == 0 || wait+stall > reaction || e.Epoch < len(c.ended) || over <= 0 {
 		return true
 	}

@@ -536,6 +536,11 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"a little later, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nafter 300ms\nc1 me a0 401 token_revoked", "token_after_logout[3 5]"},
 		{"a refresh, soon after one before the logout", "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 logout a1 204\nc1 refresh r1 401 token_revoked",
 			"token_after_logout[4 5]"},
+		{"two tabs that hear one by one that a logout from elsewhere has ended the session", "c1 me a0 200\nc2 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 2s\n" +
+			"c2 me a0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
+		{"one of two tabs goes on after that", "c1 me a0 200\nc2 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nc2 me a0 401 token_revoked\nafter 2s\nc2 me a0 401 token_revoked",
+			"token_after_logout[5 8]"},
+		{"a session that was over when the others were logged out", "c1 me a0 401 token_revoked\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nafter 2s\nc1 me a0 401 token_revoked", ""},
 		{"another logout", "c1 logout a0 204\nc1 logout a0 204", ""},
 		{"the logout's answer is lost", "c1 logout a0 204 lost\nc1 me a0 401 token_revoked", ""},
 		{"the client left before the logout was answered", "c1 logout a0 204 left\nc2 me a0 401 token_revoked", ""},
@@ -550,6 +555,7 @@ func TestWrongTokenType(t *testing.T) {
 	check(t, []row{
 		{"the refresh token to me", "c1 me r0 401 token_wrong_type\nc1 me r0 401 token_wrong_type", "wrong_token_type[2 3]"},
 		{"the access token to refresh", "c1 refresh a0 401 token_wrong_type", "wrong_token_type[2]"},
+		{"the two tokens the wrong way round", "c1 me r0 401 token_wrong_type\nc1 refresh a0 401 token_wrong_type", "wrong_token_type[2 3]"},
 		{"the refresh token to an open listing", "c1 listing r0 200", ""},
 	})
 }
@@ -567,6 +573,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"another caller in a browser's queue fares better", "browser\nc1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
+		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +
+			"after 1s\nc1 me a0 503 injected wait=1s\nafter 300ms\nc1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 200\nafter 2s", "retry_after_ignored[6 7 8]"},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
 		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
@@ -694,11 +702,11 @@ func TestOpen(t *testing.T) {
 		expired + "c1 refresh r0 200": true,
 		expired + "c1 refresh r0 200\nc1 me a1 200": false,
 		"c1 me a0 200": false,
-		expired + loop(5, "c1 me a0 401 token_expired"):           true,
-		loop(5, "c1 me a0 503 injected"):                          false,
-		loop(2, "c1 me a0 503 injected wait=1s"):                  true,
-		loop(2, "c1 me a0 503 injected wait=1s") + "after 1300ms": false,
-		loop(2, "c1 me a0 503 injected wait=30s"):                 false,
+		expired + loop(5, "c1 me a0 401 token_expired"):       true,
+		loop(5, "c1 me a0 503 injected"):                      false,
+		loop(2, "c1 me a0 503 injected wait=1s"):              true,
+		loop(2, "c1 me a0 503 injected wait=1s") + "after 2s": false,
+		loop(2, "c1 me a0 503 injected wait=30s"):             false,
 	} {
 		if v := run(t, "c1 login - 200\n"+script); v.Open > 0 != open || v.Open > reaction+time.Millisecond {
 			t.Errorf("open for %v after\n%s", v.Open, script)

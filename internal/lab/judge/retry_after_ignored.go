@@ -33,18 +33,20 @@ func (c *trial) retryAfterIgnored() {
 			k.session, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{session: k.session, queued: make(map[int]bool)}
+			lines[k] = &line{session: k.session, queued: make(map[int]bool), restless: make(map[int]bool)}
 		}
 		if asked := lines[k].add(e); asked != nil {
 			all = append(all, asked)
 		}
 	}
 	for _, p := range all {
-		p.line.goesOn = p.line.goesOn || p.hurried != nil && !p.wasQuiet()
+		if p.hurried != nil && !p.wasQuiet() {
+			p.line.restless[p.spell] = true
+		}
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && (p.line.goesOn || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
+		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && (p.kept || p.isRestless() || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -75,6 +77,7 @@ type plea struct {
 	line    *line
 	next    int           // index in line.first of what came next
 	burst   int           // index in line.bursts of the answer
+	spell   int           // of line.spell
 	hurried *Exchange     // the request that came too soon
 	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
@@ -89,8 +92,11 @@ func (p *plea) wasIgnored() bool {
 	if p.line.isSlow() {
 		return len(p.line.owed) > 0
 	}
-	return p.line.goesOn || !p.excused && (!p.kept || p.hurriedWorked())
+	return p.isRestless() || !p.excused && (!p.kept || p.hurriedWorked())
 }
+
+// isRestless reports whether the client did not wait at all until its next success.
+func (p *plea) isRestless() bool { return p.line.restless[p.spell] }
 
 // hurriedWorked reports whether the request that came too soon succeeded and was sent after the answer by the same
 // caller: the one in time is more work. Where it did not come at once, and the other to the moment, it is the first of
@@ -115,14 +121,16 @@ func (p *plea) wasQuiet() bool {
 type line struct {
 	session string
 	first   []*Exchange   // requests that were not in time for any answer
-	goesOn  bool          // something came in the second half of the time that an answer had asked for
+	spell   int           // counts successes that had waited
 	pleas   []*plea       // that may still be kept, oldest first
 	owed    []*plea       // those for which no request has come in time, where each counts for the oldest
 	bursts  [][]*Exchange // all, by the breaks between them
 	queued  map[int]bool  // bursts whose callers may have waited for one another
-	start   Mark          // of the first request
-	end     Mark          // of the latest to end
-	took    time.Duration // all of them
+
+	restless map[int]bool  // spells in which something came in the second half of the time that an answer had asked for
+	start    Mark          // of the first request
+	end      Mark          // of the latest to end
+	took     time.Duration // all of them
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
@@ -138,13 +146,15 @@ func (l *line) add(e *Exchange) *plea {
 	inTime := l.keep(e)
 	if !inTime {
 		l.first = append(l.first, e)
+	} else if !e.failed() {
+		l.spell++
 	}
 	l.hurry(e, inTime)
 	l.count(e)
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
 	}
-	p := &plea{answer: e, line: l, next: len(l.first), burst: burst, slack: pause}
+	p := &plea{answer: e, line: l, next: len(l.first), burst: burst, spell: l.spell, slack: pause}
 	l.pleas, l.owed = append(l.pleas, p), append(l.owed, p)
 	return p
 }

@@ -49,21 +49,25 @@ func (c *trial) tokenAfterLogout(s *session) {
 // ending is the end of a session.
 type ending struct {
 	logout *Exchange
-	told   *Exchange // the answer by which the client knows
-	hasty  bool      // the client went on before it was answered
+	heard  map[int64]*Exchange // by connection: the 401 by which its caller knows; nil: all know by the logout's answer
+	hasty  bool                // the client went on before it was answered
 	slack  time.Duration
 }
 
 // covers reports whether e was sent by a client that knew. Many clients try a refresh on any 401, and again until they
 // hear that it is refused.
 func (end *ending) covers(e *Exchange) bool {
-	if end.told != end.logout && e.isRefresh() && !end.told.isRefresh() {
+	told := end.logout
+	if end.heard != nil {
+		told = end.heard[e.Conn]
+	}
+	switch {
+	case told == nil, told != end.logout && e.isRefresh() && !told.isRefresh():
+		return false
+	case end.hasty && end.logout.End.until(e.sent()) <= apart:
 		return false
 	}
-	if end.hasty && end.logout.End.until(e.sent()) <= apart {
-		return false
-	}
-	return e.follows(end.told) && end.told.End.until(e.Arrival) >= end.slack
+	return e.follows(told) && told.End.until(e.Arrival) >= end.slack
 }
 
 func (e *Exchange) isLogout() bool {
@@ -74,13 +78,18 @@ func (e *Exchange) usesToken() bool {
 	return e.Token != nil && e.Operation != "logout" && e.Operation != "introspect"
 }
 
+// isOver reports whether the answer to e said that its session had ended.
+func (e *Exchange) isOver() bool {
+	return e.Hub == 401 && (e.Code == "token_revoked" || e.Code == "token_reused")
+}
+
 // logout returns the session's own end, or nil.
 func (s *session) logout() *ending {
 	for _, e := range s.logouts {
 		if !e.isLogout() || e.Elsewhere {
 			continue
 		}
-		end := &ending{logout: e, told: e, hasty: s.goesOnDuring(e)}
+		end := &ending{logout: e, hasty: s.goesOnDuring(e)}
 		if slices.ContainsFunc(s.refreshes, func(r *Exchange) bool { return r.saw("token_reused") && r.Arrival.Order < e.Arrival.Order }) {
 			end.slack = late
 		}
@@ -96,36 +105,34 @@ func (s *session) goesOnDuring(e *Exchange) bool {
 	})
 }
 
-// endedElsewhere returns the end of s by the logout of all sessions, or nil. The 401 of a refresh tells of it or,
-// without one, the first 401.
+// endedElsewhere returns the end of s by the logout of all sessions, or nil. Over each connection the 401 of a refresh
+// tells of it or, without one, the first 401: the callers of several tabs hear of it one by one.
 func (c *trial) endedElsewhere(s *session) *ending {
 	logout := c.logoutOfAll(s)
 	if logout == nil {
 		return nil
 	}
-	var told *Exchange
+	end := &ending{logout: logout, heard: make(map[int64]*Exchange), slack: late}
 	for _, e := range s.exchanges {
 		if !e.usesToken() || !e.refused() || e.Code != "token_revoked" || e.Arrival.Order < logout.Arrival.Order {
 			continue
 		}
-		if told == nil {
-			told = e
-		}
-		if e.isRefresh() {
-			return &ending{logout: logout, told: e, slack: late}
+		if before := end.heard[e.Conn]; before == nil || e.isRefresh() && !before.isRefresh() {
+			end.heard[e.Conn] = e
 		}
 	}
-	if told == nil {
-		return nil
-	}
-	return &ending{logout: logout, told: told, slack: late}
+	return end
 }
 
-// logoutOfAll returns the first logout of all of a user's sessions after s had begun, or nil.
+// logoutOfAll returns the first logout of all of a user's sessions after s had begun, or nil. A session that had ended
+// by then is not ended by it.
 func (c *trial) logoutOfAll(s *session) *Exchange {
 	for _, e := range c.everywhere {
 		if e.User != "" && e.User == s.user && e.Session != s.id &&
 			e.Arrival.Order > s.exchanges[0].Arrival.Order {
+			if slices.ContainsFunc(s.exchanges, func(before *Exchange) bool { return before.isOver() && before.endedBefore(e) }) {
+				return nil
+			}
 			return e
 		}
 	}

@@ -1,5 +1,7 @@
 package judge
 
+import "slices"
+
 // wrongTokenType: the refresh token was sent where the access token belongs, or the access token to refresh.
 // Operations that ask for no token don't mind; logout takes both.
 func (c *trial) wrongTokenType(s *session) {
@@ -13,8 +15,12 @@ func (c *trial) wrongTokenType(s *session) {
 		return
 	}
 	sentence := " sent the refresh token where the access token belongs. Only the refresh operation takes the refresh token."
-	if shown[0].Operation == "refresh" {
+	toRefresh := func(e *Exchange) bool { return e.Operation == "refresh" }
+	switch i := slices.IndexFunc(shown, toRefresh); {
+	case i >= 0 && !slices.ContainsFunc(shown, func(e *Exchange) bool { return !toRefresh(e) }):
 		sentence = " sent the access token to refresh. Refresh with the refresh token."
+	case i >= 0:
+		sentence = " sent each of the two tokens where the other belongs. Only the refresh operation takes the refresh token."
 	}
 	c.find("wrong_token_type", requests(shown)+sentence, shown...)
 }
