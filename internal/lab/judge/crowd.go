@@ -23,7 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case first.isTogether() && len(row) < chain*whole.callers():
+	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*whole.callers():
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -134,7 +134,7 @@ func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
-		case r.exchanged() || r.Operation == "refresh" && !s.maySend(r):
+		case r.exchanged() || r.Operation == "refresh" && !s.maySend(r, first):
 			return false
 		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
 			return false // a login that succeeded, or somebody else's: a client's own password is right

@@ -201,6 +201,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Current.Expired = true
 		case word == "address":
 			e.InAddress = true
+		case strings.HasPrefix(word, "query="):
+			e.Query = uint64(len(word)) + uint64(word[6])
 		case strings.HasPrefix(word, "wait="):
 			e.RetryAfter = s.span(word[5:])
 		default:
@@ -299,6 +301,8 @@ func TestTwoRefreshes(t *testing.T) {
 		{"a retry after an injected failure", expired + "c1 refresh r0 503 injected\nc1 refresh r0 200\nc1 me a1 200", ""},
 		{"after the success, whatever was answered", expired + "c1 refresh r0 200\nc1 refresh r0 503 injected\nc1 me a1 200", "two_refreshes[3 4]"},
 		{"within grace", "policy grace 10s\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a1 200", ""},
+		{"after grace, of a refresh whose first answer was lost", "policy grace 1s\n" + expired + "c1 refresh r0 200 lost\nc1 refresh r0 200\nc1 me a1 200\nafter 2s\nc2 refresh r0 401 token_reused", "two_refreshes[4 6]"},
+		{"within grace, of a refresh whose first answer was lost", "policy grace 9s\n" + expired + "c1 refresh r0 200 lost\nc1 refresh r0 200\nc1 me a1 200\nafter 2s\nc2 refresh r0 200", ""},
 		{"after grace", "policy grace 10s\n" + expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 11s\nc2 refresh r0 401 token_reused", "two_refreshes[3 5]"},
 		{"where reuse is allowed", "policy allow\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a2 200", ""},
 		{"without rotation", "policy keep\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a2 200", ""},
@@ -575,6 +579,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"retry_after_ignored[2 3 4 5]"},
 		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +
 			"after 1s\nc1 me a0 503 injected wait=1s\nafter 300ms\nc1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 200\nafter 2s", "retry_after_ignored[6 7 8]"},
+		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
+		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
 		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
@@ -619,6 +625,7 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 var unanswered = []row{
 	{"nothing in two seconds", expired + "after 2s", "no_refresh_after_expiry[2]"},
 	{"nothing yet", expired + "after 1s", ""},
+	{"nothing, while a guest's page tries to refresh without a token", "c2 refresh - 401 token_missing\n" + expired + "after 900ms\nc2 refresh - 401 token_missing\nafter 2s", "no_refresh_after_expiry[3]"},
 	{"workers with one token that log in anew, one after the other", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s"), ""},
 	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",
 		"no_refresh_after_expiry[2 3 5 7 9 11] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},

@@ -28,7 +28,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || s.triesOn(e, c.now) ||
-		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r) && trying(r) }) {
+		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r, e) && trying(r) }) {
 		return true
 	}
 	again := s.usedAgain(e)

@@ -217,7 +217,7 @@ func TestCrowdsAreNotTold(t *testing.T) {
 			for _, fresh := range []bool{false, true} {
 				for _, h := range []habit{
 					{tries: 1, pause: always(0)}, {tries: 2, pause: always(800 * time.Millisecond)}, {tries: 3, pause: always(150 * time.Millisecond)},
-					{tries: 4, pause: between(100, 400)},
+					{tries: 4, pause: between(100, 400)}, {tries: 3, pause: between(0, 300)}, {tries: 3, pause: between(0, 600)},
 					{tries: 4, pause: always(0)}, {tries: 4, pause: always(20 * time.Millisecond)}, {tries: 4, pause: doubling(100 * time.Millisecond)},
 				} {
 					if fresh && callers*h.tries > 120 {

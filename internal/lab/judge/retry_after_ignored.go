@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -12,7 +13,8 @@ const tolerance = 50 * time.Millisecond
 
 // retryAfterIgnored: a request was sent again sooner than the answer to it had asked for with Retry-After (RFC 9110
 // section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same
-// session or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
+// session or, without a token, with the same body. But one with another query or body is no retry, if the one that was
+// asked to wait comes again in time. What left before that answer is no retry (Exchange.follows).
 //
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
@@ -53,9 +55,20 @@ func (c *trial) retryAfterIgnored() {
 	}
 	for i, shown := range early.each {
 		c.find("retry_after_ignored", fmt.Sprintf("%s came sooner than the answer before had asked for (Retry-After: %s). "+
-			"Wait that long before the next try.", requests(shown), before.each[i][0].RetryAfter.Round(time.Second)),
+			"Wait that long before the next try.", requests(shown), waits(before.each[i])),
 			append(shown, before.each[i]...)...)
 	}
+}
+
+// waits names how long answers ask to wait: "2s", or "1s to 10s". Of a date, a part of a second counts as a whole one.
+func waits(answers []*Exchange) string {
+	byWait := func(a, b *Exchange) int { return cmp.Compare(a.RetryAfter, b.RetryAfter) }
+	least, most := slices.MinFunc(answers, byWait).RetryAfter, longestWait(answers)
+	least, most = (least + time.Second - 1).Truncate(time.Second), (most + time.Second - 1).Truncate(time.Second)
+	if least == most {
+		return most.String()
+	}
+	return least.String() + " to " + most.String()
 }
 
 // mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile.
@@ -82,6 +95,7 @@ type plea struct {
 	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
 	kept    bool          // a request came in time
+	again   bool          // with the same query and body
 
 	punctual bool // it came when the time was over, or a fifth of it later: some clients add that by chance
 }
@@ -89,7 +103,10 @@ type plea struct {
 // wasIgnored reports whether the request that came too soon can be no other caller's. The queue of a slow server
 // never rests, so that first tries and retries come mixed: there the numbers tell.
 func (p *plea) wasIgnored() bool {
-	if p.line.isSlow() {
+	switch {
+	case p.again && !p.hurried.asksFor(p.answer):
+		return false
+	case p.line.isSlow():
 		return len(p.line.owed) > 0
 	}
 	return p.isRestless() || !p.excused && (!p.kept || p.hurriedWorked())
@@ -195,12 +212,16 @@ func (l *line) keep(e *Exchange) bool {
 	}
 	if kept >= 0 {
 		p := l.pleas[kept]
-		p.kept, p.punctual = true, p.answer.End.until(e.sent()) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
+		p.kept, p.again = true, e.asksFor(p.answer)
+		p.punctual = p.answer.End.until(e.sent()) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
 		l.pleas = slices.Delete(l.pleas, kept, kept+1)
 	}
 	l.pleas = l.pleas[over:]
 	return kept >= 0
 }
+
+// asksFor reports whether e has the same query and body as other. A client may change them for a retry.
+func (e *Exchange) asksFor(other *Exchange) bool { return e.Query == other.Query && e.Body == other.Body }
 
 // isDue reports whether the time that the answer asked for was over when e came.
 func (p *plea) isDue(e *Exchange) bool {

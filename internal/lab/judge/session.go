@@ -134,8 +134,11 @@ func (s *session) beganAfter(e *Exchange) bool {
 	return s != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
 }
 
-// maySend reports whether r, which may have presented no token of this hub, may be of the session's client.
-func (s *session) maySend(r *Exchange) bool { return r.Session == "" || r.Session == s.id }
+// maySend reports whether r, which may have presented no token of this hub, may be of the session's client: it came over
+// a connection of the session, or over one opened since e was answered.
+func (s *session) maySend(r, e *Exchange) bool {
+	return r.Session == s.id || r.Session == "" && (s.conns[r.Conn] || r.Opened.After(e.End.Machine))
+}
 
 // from returns the exchanges from first on; none for nil.
 func (s *session) from(first *Exchange) []*Exchange {

@@ -45,6 +45,7 @@ type traffic struct {
 	row      []*Exchange
 	lanes    []*lane
 	beside   int  // requests that were under way together with another
+	most     int  // requests under way at one time
 	turns    int  // requests over a connection that took turns with others after some had been under way together
 	mayQueue bool // the callers may have waited for one another in a browser
 }
@@ -76,12 +77,13 @@ func (t *traffic) cut() {
 	shared, together := make(map[*Exchange]bool), false // some were sent while others were under way
 	for i, e := range row {
 		l := byConn[e.Conn]
-		again := l != nil
+		again, underWay := l != nil, 1
 		for _, other := range t.lanes {
 			switch {
 			case other == l:
 			case other.last.isUnderWay(e.leftAt()):
 				shared[e], shared[other.last] = true, true
+				underWay++
 				together = together || other.last.isUnderWay(e.sent().Machine)
 			case again || uses[other.last.Conn] > 0:
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
@@ -95,6 +97,7 @@ func (t *traffic) cut() {
 		if again && e.Conn != row[i-1].Conn && together && !shared[e] {
 			t.turns++
 		}
+		t.most = max(t.most, underWay)
 		byConn[e.Conn] = l
 		uses[e.Conn]--
 		l.add(e)
@@ -108,6 +111,9 @@ func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row)
 
 // isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
 func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
+
+// isOfMany reports whether five callers or more were under way at one time, with fewer than five tries each on the whole.
+func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.
 func (t *traffic) isQueue() bool {

@@ -43,10 +43,11 @@ func (x *expiry) counts(r *Exchange) bool {
 	return x.success.endedBefore(r) // the client had the new pair, so it had no reason to try at all
 }
 
-// forgiven reports whether r repeats a refresh within the time of grace.
+// forgiven reports whether r repeats a refresh within the time of grace. The first whose answer the client got is none
+// that needs it.
 func (x *expiry) forgiven(r *Exchange) bool {
 	granted := x.granted[r.Token.Generation]
-	if r.Policy.Grace == 0 || granted == nil || granted == r || r.Code == "token_reused" {
+	if r.Policy.Grace == 0 || granted == nil || granted == r || r == x.exchanged[r.Token.Generation] || r.Code == "token_reused" {
 		return false
 	}
 	return r.Hub == 200 || r.Arrival.Hub.Sub(granted.End.Hub) < r.Policy.Grace
