@@ -24,9 +24,14 @@ func (c *trial) refreshWithoutNeed(s *session) {
 			habit[first], habit[early[i-1]], habit[last] = true, true, true
 		}
 	}
-	isHabit := func(r *Exchange) bool { return habit[r] }
-	once := slices.DeleteFunc(slices.Clone(early), isHabit)
-	often := slices.DeleteFunc(early, func(r *Exchange) bool { return !isHabit(r) })
+	var once, often []*Exchange
+	for _, r := range early {
+		if habit[r] {
+			often = append(often, r)
+		} else {
+			once = append(once, r)
+		}
+	}
 	c.find("refresh_without_need", requests(often)+" refreshed although more than half of the access token's lifetime "+
 		"(expires_in) was left, three times within one lifetime. Refresh shortly before it ends, or on a 401.", often...)
 	c.note("early_refresh", requests(once)+" refreshed although more than half of the access token's lifetime "+

@@ -138,8 +138,11 @@ func (e *Exchange) isSetOff(before *Exchange) bool {
 // ends reports whether e, a success, came after the last of a row and is of its client, as far as connections tell.
 func (e *Exchange) ends(row []*Exchange) bool {
 	last := row[len(row)-1]
-	own := func(before *Exchange) bool { return before.Conn == e.Conn }
-	return last.endedBefore(e) && (e.Opened.After(last.End.Machine) || slices.ContainsFunc(row, own))
+	own := e.Opened.After(last.End.Machine)
+	for _, before := range row {
+		own = own || before.Conn == e.Conn
+	}
+	return own && last.endedBefore(e)
 }
 
 // withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.

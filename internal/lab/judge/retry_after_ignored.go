@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -54,21 +53,13 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for i, shown := range early.each {
+		asked := max(longestWait(before.each[i]).Round(time.Second), time.Second).String()
+		if len(before.each[i]) > 1 {
+			asked += " at most"
+		}
 		c.find("retry_after_ignored", fmt.Sprintf("%s came sooner than the answer before had asked for (Retry-After: %s). "+
-			"Wait that long before the next try.", requests(shown), waits(before.each[i])),
-			append(shown, before.each[i]...)...)
+			"Wait that long before the next try.", requests(shown), asked), append(shown, before.each[i]...)...)
 	}
-}
-
-// waits names how long answers ask to wait: "2s", or "1s to 10s". Of a date, a part of a second counts as a whole one.
-func waits(answers []*Exchange) string {
-	byWait := func(a, b *Exchange) int { return cmp.Compare(a.RetryAfter, b.RetryAfter) }
-	least, most := slices.MinFunc(answers, byWait).RetryAfter, longestWait(answers)
-	least, most = (least + time.Second - 1).Truncate(time.Second), (most + time.Second - 1).Truncate(time.Second)
-	if least == most {
-		return most.String()
-	}
-	return least.String() + " to " + most.String()
 }
 
 // mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile.
@@ -221,7 +212,9 @@ func (l *line) keep(e *Exchange) bool {
 }
 
 // asksFor reports whether e has the same query and body as other. A client may change them for a retry.
-func (e *Exchange) asksFor(other *Exchange) bool { return e.Query == other.Query && e.Body == other.Body }
+func (e *Exchange) asksFor(other *Exchange) bool {
+	return e.Query == other.Query && e.Body == other.Body
+}
 
 // isDue reports whether the time that the answer asked for was over when e came.
 func (p *plea) isDue(e *Exchange) bool {

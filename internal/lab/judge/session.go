@@ -21,6 +21,7 @@ type session struct {
 	lastUse   *Exchange      // the last with an access token
 	useBefore *Exchange      // the last but one, not counting those without a break between
 	expiries  []*expiry      // in order of their first refresh
+	over      *Exchange      // the first to be told that the session had ended
 
 	expired      earliest          // answers token_expired
 	refused      earliest          // answers 401 to an access token, but token_revoked
@@ -63,6 +64,9 @@ func (s *session) add(e *Exchange) {
 		s.refreshes = append(s.refreshes, e)
 	case e.Operation == "logout":
 		s.logouts = append(s.logouts, e)
+	}
+	if s.over == nil && e.Hub == 401 && (e.Code == "token_revoked" || e.Code == "token_reused") {
+		s.over = e
 	}
 	if e.Given != nil {
 		s.given[e.Given.Generation] = e

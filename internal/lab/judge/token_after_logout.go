@@ -78,11 +78,6 @@ func (e *Exchange) usesToken() bool {
 	return e.Token != nil && e.Operation != "logout" && e.Operation != "introspect"
 }
 
-// isOver reports whether the answer to e said that its session had ended.
-func (e *Exchange) isOver() bool {
-	return e.Hub == 401 && (e.Code == "token_revoked" || e.Code == "token_reused")
-}
-
 // logout returns the session's own end, or nil.
 func (s *session) logout() *ending {
 	for _, e := range s.logouts {
@@ -129,10 +124,7 @@ func (c *trial) endedElsewhere(s *session) *ending {
 func (c *trial) logoutOfAll(s *session) *Exchange {
 	for _, e := range c.everywhere {
 		if e.User != "" && e.User == s.user && e.Session != s.id &&
-			e.Arrival.Order > s.exchanges[0].Arrival.Order {
-			if slices.ContainsFunc(s.exchanges, func(before *Exchange) bool { return before.isOver() && before.endedBefore(e) }) {
-				return nil
-			}
+			e.Arrival.Order > s.exchanges[0].Arrival.Order && (s.over == nil || !s.over.endedBefore(e)) {
 			return e
 		}
 	}

@@ -1,25 +1,26 @@
 package judge
 
-import "slices"
-
 // wrongTokenType: the refresh token was sent where the access token belongs, or the access token to refresh.
 // Operations that ask for no token don't mind; logout takes both.
 func (c *trial) wrongTokenType(s *session) {
 	var shown []*Exchange
+	toRefresh := 0
 	for _, e := range s.exchanges {
 		if e.Token != nil && e.Token.State == "wrong_type" && (e.Operation == "me" || e.Operation == "refresh" || e.Code == "token_wrong_type") {
 			shown = append(shown, e)
+			if e.Operation == "refresh" {
+				toRefresh++
+			}
 		}
 	}
 	if len(shown) == 0 {
 		return
 	}
 	sentence := " sent the refresh token where the access token belongs. Only the refresh operation takes the refresh token."
-	toRefresh := func(e *Exchange) bool { return e.Operation == "refresh" }
-	switch i := slices.IndexFunc(shown, toRefresh); {
-	case i >= 0 && !slices.ContainsFunc(shown, func(e *Exchange) bool { return !toRefresh(e) }):
+	switch {
+	case toRefresh == len(shown):
 		sentence = " sent the access token to refresh. Refresh with the refresh token."
-	case i >= 0:
+	case toRefresh > 0:
 		sentence = " sent each of the two tokens where the other belongs. Only the refresh operation takes the refresh token."
 	}
 	c.find("wrong_token_type", requests(shown)+sentence, shown...)
