@@ -140,7 +140,7 @@ func (b *bench) arrive(r *http.Request, seen *record.Request, token string, call
 		met = b.faults.Take(seen.Operation, seen.Session)
 	}
 	if met != nil {
-		seen.Fault, seen.Faulted = met.ID, met.Added
+		seen.Fault = met.ID
 	}
 	latest := b.clock.real()
 	b.latest.Store(&latest)

@@ -25,7 +25,6 @@ const MaxFaults = 1_000
 type Fault struct {
 	Order
 	ID            string
-	Added         time.Time
 	delay, within time.Duration
 	gone          chan struct{} // closed when it is deleted
 
@@ -79,7 +78,7 @@ func (q *Queue) Add(f *Fault) (View, error) {
 		q.faults = slices.Delete(q.faults, i, i+1)
 	}
 	q.made++
-	f.ID, f.Added = "f"+strconv.Itoa(q.made), time.Now()
+	f.ID = "f" + strconv.Itoa(q.made)
 	q.faults = append(q.faults, f)
 	return f.viewLocked(), nil
 }

@@ -40,7 +40,6 @@ type Exchange struct {
 	Code       string        // of the answer
 	RetryAfter time.Duration // that the answer asked for
 	Injected   bool          // a fault gave the answer
-	Faulted    time.Time     // when the test added the fault that it met, by the machine's clock; zero: it met none
 	Lost       bool          // a fault kept the answer, or a part of it, from the client
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer

@@ -27,7 +27,6 @@ import (
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
 //	policy grace 10s             or allow, keep, strict; back: the clock is put back
-//	fault                        the test adds a fault
 //
 // Between two lines there is a millisecond.
 type script struct {
@@ -36,7 +35,6 @@ type script struct {
 	now     Mark
 	order   int
 	ended   []Mark
-	faulted time.Time // when the latest fault was added
 	policy  Policy
 	slow    time.Duration // that an answer takes
 	life    time.Duration
@@ -103,8 +101,6 @@ func (s *script) step(line string) {
 		if words[1] == "grace" {
 			s.policy.Grace = s.span(words[2])
 		}
-	case "fault":
-		s.faulted = s.now.Machine
 	case "back":
 		s.startEpoch()
 		s.now.Hub = s.now.Hub.Add(-s.span(words[1]))
@@ -162,7 +158,7 @@ func (s *script) arrive(words []string) *Exchange {
 		s.opened[conn] = s.now.Machine
 	}
 	id, _ := strconv.ParseInt(conn[1:], 10, 64)
-	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Faulted: s.faulted, Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
+	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
 		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin, Browser: s.browser,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
 	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
@@ -428,7 +424,6 @@ var failures = []row{
 		"c1 me a0 401 token_expired later\nc2 refresh r0 200\nafter 400ms\nlater\n" + loop(6, "slow 400ms c1 me a0 401 token_expired") + loop(8, "c1 me a1 200"), ""},
 	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
-	{"a table of faults, which the test adds one by one", loop(3, "fault\nc1 me a0 503 injected\nfault\nc1 me a0 429 injected"), ""},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
 	{"callers in a browser's queue, whose login fails", "browser\n" + loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
 	{"callers in a browser's queue, whose refresh fails, while another device logs in", "browser\n" + expired + loop(6, "c1 me a0 401 token_expired") +

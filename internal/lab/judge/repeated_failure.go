@@ -90,10 +90,10 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that nothing interrupts: no success, and nothing that the test does to the
-// next one (isSetOff). Without a token, a success is any of the same operation by the same client (ends), and logins and
-// registrations are one: a suite that types a wrong password before the right one does not loop, nor does one that
-// registers its user, who is there, before it logs in.
+// rows returns the failures of each effort that nothing interrupts: no success and no change of epoch. Without a
+// token, a success is any of the same operation by the same client (ends), and logins and registrations are one: a suite
+// that types a wrong password before the right one does not loop, nor does one that registers its user, who is there,
+// before it logs in.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
@@ -119,7 +119,7 @@ func (c *trial) rows() [][]*Exchange {
 				}
 			}
 		case c.told[e]:
-		case !ok || e.isSetOff(rows[i][len(rows[i])-1]):
+		case !ok || rows[i][0].Epoch != e.Epoch:
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
 		default:
@@ -127,12 +127,6 @@ func (c *trial) rows() [][]*Exchange {
 		}
 	}
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
-}
-
-// isSetOff reports whether the test changed what e meets after before had been answered: the policy, the clock, or the
-// fault that before had met, for one with another status.
-func (e *Exchange) isSetOff(before *Exchange) bool {
-	return e.Epoch != before.Epoch || !before.Faulted.IsZero() && e.Faulted.After(before.End.Machine) && e.Status != before.Status
 }
 
 // ends reports whether e, a success, came after the last of a row and is of its client, as far as connections tell.
