@@ -57,9 +57,10 @@ func roundsOf(row []*Exchange) []int {
 // meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
 // token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
 // that was under way, by what was sent again before the last came, or by ten in a queue that were all sent again.
-// Without that, all is one caller's. The client then sent all again, or most of what came at once or until it got the new token; or
-// it sent refreshes for most; or it got a new token, tried to in vain, or logged out, right after a row that came at
-// once. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
+// Without that, all is one caller's. The client then sent all again, or most of what came at once or until it got the
+// new token; or it sent refreshes for most; or it got a new token, tried to in vain, or logged out, right after a row
+// that came at once. A browser sends such a row over six connections, and the last ones with the old token long after
+// the refresh.
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, atOnce bool) bool {
 	row := t.row
 	last := row[len(row)-1]
@@ -95,7 +96,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, atOnce bool) bool {
 func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
-			e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first)
+			got.isLogin() && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first)
 		if renewed && e.Operation == first.Operation && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
 			sooner = sooner || e.Arrival.Order < last.Arrival.Order
