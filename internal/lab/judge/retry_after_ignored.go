@@ -34,7 +34,7 @@ func (c *trial) retryAfterIgnored() {
 			k.session, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{session: k.session, queued: make(map[int]bool), restless: make(map[int]bool)}
+			lines[k] = &line{session: k.session, spell: new(spell)}
 		}
 		if asked := lines[k].add(e); asked != nil {
 			all = append(all, asked)
@@ -42,12 +42,12 @@ func (c *trial) retryAfterIgnored() {
 	}
 	for _, p := range all {
 		if p.hurried != nil && !p.wasQuiet() {
-			p.line.restless[p.spell] = true
+			p.spell.restless = true
 		}
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && (p.kept || p.isRestless() || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
+		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && (p.kept || p.spell.restless || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -67,12 +67,11 @@ func (c *trial) mayBeQueued(p *plea) bool {
 	if p.answer.End.until(p.hurried.sent()) > apart {
 		return false
 	}
-	queued, known := p.line.queued[p.burst]
-	if !known {
-		queued = c.traffic(p.line.bursts[p.burst]).mayQueue
-		p.line.queued[p.burst] = queued
+	b := p.burst
+	if !b.judged {
+		b.judged, b.queued = true, c.traffic(b.all).mayQueue
 	}
-	return queued
+	return b.queued
 }
 
 // plea is an answer that asked for patience, and what came of it.
@@ -80,8 +79,8 @@ type plea struct {
 	answer  *Exchange
 	line    *line
 	next    int           // index in line.first of what came next
-	burst   int           // index in line.bursts of the answer
-	spell   int           // of line.spell
+	burst   *burst        // of the answer
+	spell   *spell        // of the answer
 	hurried *Exchange     // the request that came too soon
 	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
@@ -100,11 +99,8 @@ func (p *plea) wasIgnored() bool {
 	case p.line.isSlow():
 		return len(p.line.owed) > 0
 	}
-	return p.isRestless() || !p.excused && (!p.kept || p.hurriedWorked())
+	return p.spell.restless || !p.excused && (!p.kept || p.hurriedWorked())
 }
-
-// isRestless reports whether the client did not wait at all until its next success.
-func (p *plea) isRestless() bool { return p.line.restless[p.spell] }
 
 // hurriedWorked reports whether the request that came too soon succeeded and was sent after the answer by the same
 // caller: the one in time is more work. Where it did not come at once, and the other to the moment, it is the first of
@@ -128,26 +124,34 @@ func (p *plea) wasQuiet() bool {
 // line is the same request, time and again.
 type line struct {
 	session string
-	first   []*Exchange   // requests that were not in time for any answer
-	spell   int           // counts successes that had waited
-	pleas   []*plea       // that may still be kept, oldest first
-	owed    []*plea       // those for which no request has come in time, where each counts for the oldest
-	bursts  [][]*Exchange // all, by the breaks between them
-	queued  map[int]bool  // bursts whose callers may have waited for one another
+	first   []*Exchange // requests that were not in time for any answer
+	pleas   []*plea     // that may still be kept, oldest first
+	owed    []*plea     // those for which no request has come in time, where each counts for the oldest
+	burst   *burst      // the latest
+	spell   *spell      // the latest
+	start   Mark        // of the first request
+	end     Mark        // of the latest to end
+	took    time.Duration
+}
 
-	restless map[int]bool  // spells in which something came in the second half of the time that an answer had asked for
-	start    Mark          // of the first request
-	end      Mark          // of the latest to end
-	took     time.Duration // all of them
+// burst is requests without a break between them.
+type burst struct {
+	all    []*Exchange
+	judged bool
+	queued bool // its callers may have waited for one another
+}
+
+// spell is the requests up to a success that had waited.
+type spell struct {
+	restless bool // something came in the second half of the time that an answer had asked for
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
-	if len(l.bursts) == 0 || l.end.Order > 0 && l.end.until(e.Arrival) > apart {
-		l.bursts = append(l.bursts, nil)
+	if l.burst == nil || l.end.Order > 0 && l.end.until(e.Arrival) > apart {
+		l.burst = new(burst)
 	}
-	burst := len(l.bursts) - 1
-	l.bursts[burst] = append(l.bursts[burst], e)
+	l.burst.all = append(l.burst.all, e)
 	if e.End.Order > l.end.Order {
 		l.end = e.End
 	}
@@ -155,14 +159,14 @@ func (l *line) add(e *Exchange) *plea {
 	if !inTime {
 		l.first = append(l.first, e)
 	} else if !e.failed() {
-		l.spell++
+		l.spell = new(spell)
 	}
 	l.hurry(e, inTime)
 	l.count(e)
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
 	}
-	p := &plea{answer: e, line: l, next: len(l.first), burst: burst, spell: l.spell, slack: pause}
+	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, spell: l.spell, slack: pause}
 	l.pleas, l.owed = append(l.pleas, p), append(l.owed, p)
 	return p
 }
@@ -229,7 +233,7 @@ func (l *line) hurry(e *Exchange, excused bool) {
 		return
 	}
 	p.hurried, p.excused = e, excused
-	if p.burst != len(l.bursts)-1 {
+	if p.burst != l.burst {
 		p.slack = late
 	}
 }
