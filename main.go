@@ -304,9 +304,7 @@ func (h *Hub) showIndex(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if h.labOperations != nil {
-		for _, o := range h.labOperations(h.namespace) {
-			index.Add(o)
-		}
+		index.Add(h.labOperations(h.namespace)...)
 	}
 	return reply.WriteJSON(w, http.StatusOK, index)
 }

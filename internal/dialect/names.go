@@ -69,14 +69,14 @@ var verbs = []verb{
 	{"document", "", "other", nil, nil, nil, nil, "none", "a fixed document"},
 }
 
-// verbNamed returns the verb of this name; the zero verb if there is none.
-func verbNamed(name string) verb {
-	for _, v := range verbs {
-		if v.name == name {
-			return v
+// verbNamed returns the verb of this name; nil if there is none.
+func verbNamed(name string) *verb {
+	for i := range verbs {
+		if verbs[i].name == name {
+			return &verbs[i]
 		}
 	}
-	return verb{}
+	return nil
 }
 
 // verbNames returns the names of all verbs, sorted.

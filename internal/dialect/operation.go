@@ -15,7 +15,7 @@ import (
 // operation is one thing that clients may ask for.
 type operation struct {
 	op       string
-	verb     verb
+	verb     *verb
 	method   string
 	path     string
 	segments []string // of the path; {name} stands for any

@@ -20,9 +20,11 @@ type indexLine struct {
 	Token   string `json:"token"`
 }
 
-// Add adds an operation, unless it has no purpose.
-func (x *Index) Add(o Operation) {
-	if o.Purpose != "" {
-		x.Operations = append(x.Operations, indexLine{o.Method, x.BaseURL + strings.TrimSuffix(o.Path, "{$}"), o.Purpose, o.Token})
+// Add adds operations, but for those without a purpose.
+func (x *Index) Add(operations ...Operation) {
+	for _, o := range operations {
+		if o.Purpose != "" {
+			x.Operations = append(x.Operations, indexLine{o.Method, x.BaseURL + strings.TrimSuffix(o.Path, "{$}"), o.Purpose, o.Token})
+		}
 	}
 }

@@ -96,7 +96,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, atOnce bool) bool {
 func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
-			got.isLogin() && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first)
+			got.isLogin() && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first) && c.conns.mayBeSame(first, e)
 		if renewed && e.Operation == first.Operation && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
 			sooner = sooner || e.Arrival.Order < last.Arrival.Order
@@ -135,7 +135,7 @@ func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
-		case r.exchanged() || r.Operation == "refresh" && !s.maySend(r, first):
+		case r.exchanged() || r.Session != s.id && !c.conns.mayBeSame(first, r):
 			return false
 		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
 			return false // a login that succeeded, or somebody else's: a client's own password is right
@@ -153,7 +153,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	s := c.sessions[e.Session]
 	for _, r := range slices.Concat(s.refreshes, c.logins) {
 		renewed := r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e)
-		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r)
+		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && c.conns.mayBeSame(e, r)
 		switch {
 		case r.sent().Machine.After(due):
 		case renewed || loggedIn:

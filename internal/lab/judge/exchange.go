@@ -9,6 +9,7 @@ import "time"
 
 // Exchange is a request and its answer, as the record has them.
 type Exchange struct {
+	_         [0]func() // one is known by its address: without this the compiler writes a comparison, a kilobyte of the binary
 	Seq       int
 	Epoch     int // counts changes of the policy, and changes of the hub's clock other than forwards
 	Policy    Policy
@@ -104,7 +105,7 @@ type Current struct {
 
 // received reports whether the client got the whole answer.
 func (e *Exchange) received() bool {
-	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
+	return e.Status != 0 && !e.Lost && !e.Left
 }
 
 // failed reports whether e was answered with an error. A dialect may have given it the status of a success.
@@ -160,12 +161,12 @@ func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation
 
 // isAccess reports whether e used an access token of this hub.
 func (e *Exchange) isAccess() bool {
-	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh" && e.Operation != "introspect"
+	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh"
 }
 
 // exchanged reports whether e is a refresh whose new pair the client got.
 func (e *Exchange) exchanged() bool {
-	return e.isRefresh() && e.received() && !e.Injected && e.Given != nil
+	return e.isRefresh() && e.received() && e.Given != nil
 }
 
 // isOf reports whether t belongs to this pair or a later one of the session.

@@ -27,7 +27,7 @@ func newExpiry(r *Exchange) *expiry {
 func (x *expiry) add(r *Exchange) {
 	x.refreshes = append(x.refreshes, r)
 	sent := r.Token.Generation
-	if r.Given != nil && !r.Injected && x.granted[sent] == nil {
+	if r.Given != nil && x.granted[sent] == nil {
 		x.granted[sent] = r
 	}
 	if r.exchanged() {

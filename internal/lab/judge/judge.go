@@ -4,9 +4,9 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -38,7 +38,7 @@ type Verdict struct {
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
 	findBeginnings(record)
-	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
+	c := &trial{record: record, now: now, ended: ended, conns: connectionsOf(record), sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
 	for _, e := range record {
 		switch {
 		case e.isLogin():
@@ -73,6 +73,7 @@ type trial struct {
 	record     []*Exchange
 	now        Mark
 	ended      []Mark
+	conns      connections
 	sessions   map[string]*session  // by id
 	logins     []*Exchange          // and registrations
 	everywhere []*Exchange          // logouts of other sessions of a user as well
@@ -158,20 +159,13 @@ func seqs(shown []*Exchange) []int {
 
 // requests names exchanges: "Request 3", "Requests 3, 4 and 7".
 func requests(shown []*Exchange) string {
-	numbers := seqs(shown)
-	if len(numbers) == 1 {
-		return fmt.Sprintf("Request %d", numbers[0])
+	var names []string
+	for _, n := range seqs(shown) {
+		names = append(names, strconv.Itoa(n))
 	}
-	var b strings.Builder
-	b.WriteString("Requests ")
-	for i, n := range numbers {
-		switch {
-		case i > 0 && i == len(numbers)-1:
-			b.WriteString(" and ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, n)
+	last := len(names) - 1
+	if last <= 0 {
+		return "Request " + strings.Join(names, "")
 	}
-	return b.String()
+	return "Requests " + strings.Join(names[:last], ", ") + " and " + names[last]
 }

@@ -195,6 +195,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Session, e.Body, s.issued[-1] = "other", 1, s.now.Hub
 		case word == "ordered":
 			e.Current.Expired = true
+		case word == "open":
+			e.Token.State = "expired"
 		case word == "address":
 			e.InAddress = true
 		case strings.HasPrefix(word, "query="):
@@ -422,6 +424,12 @@ var failures = []row{
 		"repeated_failure[2 8 14 20 26 32 38 44 50]"},
 	{"callers in the queue of a slow server, whose refresh has a connection of its own", "advance 15m\nc1 me a0 401 token_expired later\nafter 400ms\nlater\n" +
 		"c1 me a0 401 token_expired later\nc2 refresh r0 200\nafter 400ms\nlater\n" + loop(6, "slow 400ms c1 me a0 401 token_expired") + loop(8, "c1 me a1 200"), ""},
+	{"two tabs that loop, while the login of another client fails", "c9 login - 503 stranger injected\n" + loop(40, "c1 me a0 | c2 me a0 401 token_revoked") +
+		"c9 login - 503 stranger injected\n" + loop(2, "c1 me a0 | c2 me a0 401 token_revoked"), "repeated_failure[" + numbers(3, 82) + " " + numbers(84, 87) + "]"},
+	{"a poll of seven, while another client of the user logs in again and again", "c2 login - 200 other\n" + loop(7, "c1 me a0 401 token_revoked\nafter 200ms\nc2 login - 200 other\n"+loop(4, "c2 me b0 200")),
+		"repeated_failure[3 9 15 21 27 33 39]"},
+	{"workers with one token that log in anew, one after the other", loop(6, "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\nafter 1s"), ""},
+	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},
 	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
@@ -574,6 +582,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"retry_after_ignored[2 3 4 5]"},
 		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +
 			"after 1s\nc1 me a0 503 injected wait=1s\nafter 300ms\nc1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 200\nafter 2s", "retry_after_ignored[6 7 8]"},
+		{"another client's poll of the same list without a token", "c2 listing - 200\nc1 listing - 503 injected wait=3s\nafter 1s\nc2 listing - 200\nafter 2s\nc1 listing - 200\nc2 listing - 200\nafter 3s", ""},
+		{"two callers of a slow server that wait as they are asked and give up", loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 620ms\n" + loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 5s", ""},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
 		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
@@ -620,10 +630,14 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 var unanswered = []row{
 	{"nothing in two seconds", expired + "after 2s", "no_refresh_after_expiry[2]"},
 	{"nothing yet", expired + "after 1s", ""},
+	{"nothing, where another client of the user had logged in since the token expired", "c2 me a0 200\nadvance 15m\nc3 login - 200 other\nc3 me b0 200\nafter 700ms\nc1 me a0 | c2 me a0 401 token_expired\nafter 100ms\nc3 me b0 200\nafter 2s",
+		"no_refresh_after_expiry[5 6]"},
+	{"workers that each send two requests and log in anew", "advance 15m\n" + loops(3, "cX me a0 | cY me a0 401 token_expired\ncX login - 200 other\ncX me b0 200\ncY me b0 200\nafter 3s"), ""},
+	{"another tab that hears late of a login, beside one that reads what is open to all", "advance 15m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nc3 listing a0 200 open\nafter 700ms\nc3 listing a0 200 open\nafter 300ms\nc2 me a0 401 token_expired\nc2 me b0 200\nc3 listing a0 200 open\nafter 3s", ""},
 	{"nothing, while a guest's page tries to refresh without a token", "c2 refresh - 401 token_missing\n" + expired + "after 900ms\nc2 refresh - 401 token_missing\nafter 2s", "no_refresh_after_expiry[3]"},
 	{"workers with one token that log in anew, one after the other", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s"), ""},
 	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",
-		"no_refresh_after_expiry[2 3 5 7 9 11] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},
+		"no_refresh_after_expiry[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},
 	{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
 	{"a refresh in time", expired + "after 1900ms\nc1 refresh r0 200\nc1 me a1 200", ""},
 	{"a refresh that waited behind others", "browser\n" + expired + loop(6, "slow 500ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s", ""},

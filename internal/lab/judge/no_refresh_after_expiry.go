@@ -27,8 +27,10 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
-	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || s.triesOn(e, c.now) ||
-		slices.ContainsFunc(c.useless, func(r *Exchange) bool { return s.maySend(r, e) && trying(r) }) {
+	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
+		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
+			return (r.Session == "" || r.Session == s.id) && c.conns.mayBeSame(e, r) && trying(r)
+		}) {
 		return true
 	}
 	again := s.usedAgain(e)
@@ -38,7 +40,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 
 // triesOn reports whether the client had tried to refresh before e, in vain but without a refusal, and tries again in
 // time (Exchange.patience). Where it was asked to wait, it may still do so until then.
-func (s *session) triesOn(e *Exchange, now Mark) bool {
+func (c *trial) triesOn(s *session, e *Exchange) bool {
 	for i := len(s.refreshes) - 1; i >= 0; i-- {
 		r := s.refreshes[i]
 		switch {
@@ -48,7 +50,11 @@ func (s *session) triesOn(e *Exchange, now Mark) bool {
 		case i+1 < len(s.refreshes):
 			return r.End.until(s.refreshes[i+1].sent()) <= r.patience()
 		default:
-			return r.End.until(now) <= r.RetryAfter+reaction
+			left := r.RetryAfter + reaction - r.End.until(c.now)
+			if left > 0 && r.RetryAfter == 0 {
+				c.verdict.Open = max(c.verdict.Open, left)
+			}
+			return left >= 0
 		}
 	}
 	return false
@@ -81,18 +87,24 @@ func (s *session) usedAgain(e *Exchange) *Exchange {
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, and did not go on in s.
 // Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
-// Over the connection of e it is e's own caller that does so, whatever others of the session do.
+// Over a connection of what was sent with e it is the caller of e that does so, whatever others of the session do, and so
+// it may be where connections have one request each.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
-		own := login.User == s.user || login.User == "" || s.conns[login.Conn]
-		if own && instead(login) && (!s.goesOnAfter(login) || login.Conn == e.Conn && e.Conn != 0) {
+		own := c.conns.isSame(e, login) || (login.User == s.user || login.User == "") && c.conns.mayBeSame(e, login)
+		if own && instead(login) && (!s.goesOnAfter(login) || s.sentWith(e, login.Conn) || c.conns.isSingle(e)) {
 			return true
 		}
 	}
 	return false
+}
+
+// sentWith reports whether something came over a connection in the row of requests without a break that e is in.
+func (s *session) sentWith(e *Exchange, conn int64) bool {
+	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.free == e.free })
 }
 
 // usesNewer reports whether the client went on with a newer pair than that of e, which it had before.
@@ -111,7 +123,7 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 		over = e.Token.Issued // by order, nobody knows when
 	}
 	for _, next := range c.sessions {
-		if next.user == s.user && next.id != s.id && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
+		if next.user == s.user && next.id != s.id && c.conns.mayBeSame(e, next.exchanges[0]) && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
 				return use.isAccess() && instead(use)
 			}) {

@@ -91,9 +91,9 @@ func (e *Exchange) effort() effort {
 }
 
 // rows returns the failures of each effort that nothing interrupts: no success and no change of epoch. Without a
-// token, a success is any of the same operation by the same client (ends), and logins and registrations are one: a suite
-// that types a wrong password before the right one does not loop, nor does one that registers its user, who is there,
-// before it logs in.
+// token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong password
+// before the right one does not loop, nor does one that registers its user, who is there, before it logs in, or a page
+// that looks for a session at each load before that.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
@@ -109,13 +109,21 @@ func (c *trial) rows() [][]*Exchange {
 		case e.received() && !e.failed():
 			delete(open, f)
 			for other, i := range without {
-				if other.place != f.place && !(e.isLogin() && rows[i][0].isLogin()) {
+				if other.place != f.place && !e.isLogin() {
 					continue
 				}
-				ended := e.ends(rows[i])
+				ended := c.ends(e, rows[i])
 				rows[i] = withoutFew(rows[i], e.Conn)
 				if ended || len(rows[i]) == 0 {
 					delete(without, other)
+				}
+			}
+			if !e.isLogin() {
+				continue
+			}
+			for other, i := range withToken { // a worker of several that share a token may log in anew
+				if rows[i] = withoutFew(rows[i], e.Conn); len(rows[i]) == 0 {
+					delete(withToken, other)
 				}
 			}
 		case c.told[e]:
@@ -129,12 +137,12 @@ func (c *trial) rows() [][]*Exchange {
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
 }
 
-// ends reports whether e, a success, came after the last of a row and is of its client, as far as connections tell.
-func (e *Exchange) ends(row []*Exchange) bool {
+// ends reports whether e, a success, came after the last of a row and may be of the same client.
+func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
-	own := e.Opened.After(last.End.Machine)
+	own := c.conns.mayBeSame(last, e)
 	for _, before := range row {
-		own = own || before.Conn == e.Conn
+		own = own || c.conns.isSame(before, e)
 	}
 	return own && last.endedBefore(e)
 }
@@ -161,13 +169,13 @@ func withoutFew(row []*Exchange, conn int64) []*Exchange {
 
 // chained returns the exchanges of a row that lie on a chain of five.
 func (c *trial) chained(row []*Exchange) []*Exchange {
-	behind := make([]int, len(row)) // length of the longest chain that ends here, 5 at most
+	behind := make([]int, len(row)) // length of a chain that ends here: the longest, or one of five
 	ahead := make([]int, len(row))  // that begins here
 	for i := range row {
 		behind[i] = 1
 		for j := i - 1; j >= max(0, i-lookBack) && row[i].mayFollow(row[j]) && behind[i] < chain; j-- {
 			if c.links(row[j], row[i]) {
-				behind[i] = max(behind[i], min(behind[j]+1, chain))
+				behind[i] = max(behind[i], behind[j]+1)
 			}
 		}
 	}
@@ -175,7 +183,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 		ahead[i] = 1
 		for j := i + 1; j < min(len(row), i+1+lookBack) && row[j].mayFollow(row[i]) && ahead[i] < chain; j++ {
 			if c.links(row[i], row[j]) {
-				ahead[i] = max(ahead[i], min(ahead[j]+1, chain))
+				ahead[i] = max(ahead[i], ahead[j]+1)
 			}
 		}
 	}

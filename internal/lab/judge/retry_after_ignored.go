@@ -34,7 +34,7 @@ func (c *trial) retryAfterIgnored() {
 			k.session, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{session: k.session, spell: new(spell)}
+			lines[k] = &line{session: k.session, conns: c.conns, spell: new(spell)}
 		}
 		if asked := lines[k].add(e); asked != nil {
 			all = append(all, asked)
@@ -96,7 +96,7 @@ func (p *plea) wasIgnored() bool {
 	switch {
 	case p.again && !p.hurried.asksFor(p.answer):
 		return false
-	case p.line.isSlow():
+	case p.line.isSlow() && !p.line.rested:
 		return len(p.line.owed) > 0
 	}
 	return p.spell.restless || !p.excused && (!p.kept || p.hurriedWorked())
@@ -124,10 +124,12 @@ func (p *plea) wasQuiet() bool {
 // line is the same request, time and again.
 type line struct {
 	session string
+	conns   connections
 	first   []*Exchange // requests that were not in time for any answer
 	pleas   []*plea     // that may still be kept, oldest first
 	owed    []*plea     // those for which no request has come in time, where each counts for the oldest
 	burst   *burst      // the latest
+	rested  bool        // it is not the first
 	spell   *spell      // the latest
 	start   Mark        // of the first request
 	end     Mark        // of the latest to end
@@ -149,6 +151,7 @@ type spell struct {
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
 	if l.burst == nil || l.end.Order > 0 && l.end.until(e.Arrival) > apart {
+		l.rested = l.burst != nil
 		l.burst = new(burst)
 	}
 	l.burst.all = append(l.burst.all, e)
@@ -239,10 +242,11 @@ func (l *line) hurry(e *Exchange, excused bool) {
 	}
 }
 
-// pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, or nil.
+// pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, and not by
+// another client, or nil.
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
-		if p := l.pleas[i]; p.hurried == nil && !p.isDue(e) && e.follows(p.answer) {
+		if p := l.pleas[i]; p.hurried == nil && !p.isDue(e) && e.follows(p.answer) && l.conns.mayBeSame(p.answer, e) {
 			return p
 		}
 	}

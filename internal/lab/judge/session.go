@@ -14,14 +14,13 @@ type session struct {
 	id        string
 	user      string
 	origin    Origin
-	exchanges []*Exchange    // in order of arrival
-	conns     map[int64]bool // over which they came
-	refreshes []*Exchange    // those of them that are refreshes
-	logouts   []*Exchange    // those of them that are logouts
-	lastUse   *Exchange      // the last with an access token
-	useBefore *Exchange      // the last but one, not counting those without a break between
-	expiries  []*expiry      // in order of their first refresh
-	over      *Exchange      // the first to be told that the session had ended
+	exchanges []*Exchange // in order of arrival
+	refreshes []*Exchange // those of them that are refreshes
+	logouts   []*Exchange // those of them that are logouts
+	lastUse   *Exchange   // the last with an access token
+	useBefore *Exchange   // the last but one, not counting those without a break between
+	expiries  []*expiry   // in order of their first refresh
+	over      *Exchange   // the first to be told that the session had ended
 
 	expired      earliest          // answers token_expired
 	refused      earliest          // answers 401 to an access token, but token_revoked
@@ -40,7 +39,7 @@ func sessionsOf(record []*Exchange) []*session {
 		}
 		s := byID[e.Session]
 		if s == nil {
-			s = &session{id: e.Session, origin: e.Origin, conns: make(map[int64]bool), given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange)}
+			s = &session{id: e.Session, origin: e.Origin, given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange)}
 			byID[e.Session] = s
 			sessions = append(sessions, s)
 		}
@@ -58,7 +57,6 @@ func sessionsOf(record []*Exchange) []*session {
 func (s *session) add(e *Exchange) {
 	s.user = cmp.Or(e.User, s.user)
 	s.exchanges = append(s.exchanges, e)
-	s.conns[e.Conn] = e.Conn != 0
 	switch {
 	case e.isRefresh():
 		s.refreshes = append(s.refreshes, e)
@@ -120,7 +118,7 @@ func (s *session) endRow(from, next int, end Mark) {
 		if e.free = end; !queued {
 			e.free = e.End
 		}
-		if e.isAccess() {
+		if e.isAccess() && (e.Token.State == "valid" || e.refused()) { // an open operation tells nobody that it has expired
 			if first || !queued {
 				s.useBefore = s.lastUse
 			}
@@ -136,12 +134,6 @@ func (s *session) goesOnAfter(e *Exchange) bool { return s.useBefore != nil && s
 // beganAfter reports whether the session began after e had arrived. Nothing is known of nil.
 func (s *session) beganAfter(e *Exchange) bool {
 	return s != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
-}
-
-// maySend reports whether r, which may have presented no token of this hub, may be of the session's client: it came over
-// a connection of the session, or over one opened since e was answered.
-func (s *session) maySend(r, e *Exchange) bool {
-	return r.Session == s.id || r.Session == "" && (s.conns[r.Conn] || r.Opened.After(e.End.Machine))
 }
 
 // from returns the exchanges from first on; none for nil.

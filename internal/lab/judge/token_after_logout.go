@@ -62,7 +62,7 @@ func (end *ending) covers(e *Exchange) bool {
 		told = end.heard[e.Conn]
 	}
 	switch {
-	case told == nil, told != end.logout && e.isRefresh() && !told.isRefresh():
+	case told == nil, told != end.logout && (e.Browser || e.isRefresh() && !told.isRefresh()): // tabs share connections
 		return false
 	case end.hasty && end.logout.End.until(e.sent()) <= apart:
 		return false
@@ -75,7 +75,7 @@ func (e *Exchange) isLogout() bool {
 }
 
 func (e *Exchange) usesToken() bool {
-	return e.Token != nil && e.Operation != "logout" && e.Operation != "introspect"
+	return e.Token != nil && e.Operation != "logout"
 }
 
 // logout returns the session's own end, or nil.

@@ -45,7 +45,7 @@ type traffic struct {
 	row      []*Exchange
 	lanes    []*lane
 	beside   int  // requests that were under way together with another
-	most     int  // requests under way at one time
+	most     int  // requests under way at one time, of the first ones
 	turns    int  // requests over a connection that took turns with others after some had been under way together
 	mayQueue bool // the callers may have waited for one another in a browser
 }
@@ -97,7 +97,9 @@ func (t *traffic) cut() {
 		if again && e.Conn != row[i-1].Conn && together && !shared[e] {
 			t.turns++
 		}
-		t.most = max(t.most, underWay)
+		if underWay > i {
+			t.most = underWay
+		}
 		byConn[e.Conn] = l
 		uses[e.Conn]--
 		l.add(e)
@@ -112,7 +114,7 @@ func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row)
 // isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
 func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 
-// isOfMany reports whether five callers or more were under way at one time, with fewer than five tries each on the whole.
+// isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
 func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.

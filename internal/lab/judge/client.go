@@ -1,0 +1,65 @@
+// Clients: which connections are of one client, as far as the record tells.
+
+package judge
+
+// connections has what the record knows of each connection. Those over which one session is used are of one client:
+// tabs and workers that share a session count as one.
+type connections map[int64]*connection
+
+type connection struct {
+	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
+	first int         // of the client, once all are joined: the order of its first arrival
+	uses  int         // requests over it
+}
+
+func connectionsOf(record []*Exchange) connections {
+	all := make(connections)
+	bySession := make(map[string]*Exchange)
+	for _, e := range record {
+		if all[e.Conn] == nil {
+			all[e.Conn] = &connection{first: e.Arrival.Order}
+		}
+		all[e.Conn].uses++
+		if other := bySession[e.Session]; other != nil {
+			all.join(other, e)
+		}
+		if e.Session != "" {
+			bySession[e.Session] = e
+		}
+	}
+	return all
+}
+
+func (all connections) join(a, b *Exchange) {
+	x, y := all.client(a), all.client(b)
+	if x != y {
+		y.of, x.first = x, min(x.first, y.first)
+	}
+}
+
+// client returns the connection that stands for the client of e.
+func (all connections) client(e *Exchange) *connection {
+	c := all[e.Conn]
+	for c.of != nil {
+		if c.of.of != nil {
+			c.of = c.of.of
+		}
+		c = c.of
+	}
+	return c
+}
+
+// isSame reports whether two requests are of one client.
+func (all connections) isSame(a, b *Exchange) bool { return all.client(a) == all.client(b) }
+
+// mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client may have
+// opened since a was answered, or nothing is known of their connections, which had no other request.
+func (all connections) mayBeSame(a, b *Exchange) bool {
+	if all.isSame(a, b) || all.isSingle(a) && all.isSingle(b) || b.Opened.IsZero() {
+		return true
+	}
+	return b.Opened.After(a.End.Machine) && all.client(b).first > a.End.Order
+}
+
+// isSingle reports whether nothing else came over the connection of e.
+func (all connections) isSingle(e *Exchange) bool { return all[e.Conn].uses == 1 }
