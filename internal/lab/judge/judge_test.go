@@ -430,6 +430,7 @@ var failures = []row{
 		"repeated_failure[3 9 15 21 27 33 39]"},
 	{"workers with one token that log in anew, one after the other", loop(6, "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\nafter 1s"), ""},
 	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},
+	{"the same wrong password, while another client logs in over a new connection each time", loops(8, "c1 login:POST - 401 invalid_credentials injected\nafter 300ms\ncX login:POST - 200 other"), "repeated_failure[2 4 6 8 10 12 14 16]"},
 	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},

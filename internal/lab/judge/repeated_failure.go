@@ -137,10 +137,11 @@ func (c *trial) rows() [][]*Exchange {
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
 }
 
-// ends reports whether e, a success, came after the last of a row and may be of the same client.
+// ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps its
+// connection opens none for a success.
 func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
-	own := c.conns.mayBeSame(last, e)
+	own := c.conns.isSingle(last) && c.conns.mayBeSame(last, e)
 	for _, before := range row {
 		own = own || c.conns.isSame(before, e)
 	}

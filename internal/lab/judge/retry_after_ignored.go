@@ -47,19 +47,27 @@ func (c *trial) retryAfterIgnored() {
 	}
 	early, before := newGroups(), newGroups()
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && (p.kept || p.spell.restless || c.waitIsOver(p.answer, p.answer.RetryAfter)) {
+		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && c.isDecided(p) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
 	}
 	for i, shown := range early.each {
-		asked := max(longestWait(before.each[i]).Round(time.Second), time.Second).String()
-		if len(before.each[i]) > 1 {
-			asked += " at most"
-		}
-		c.find("retry_after_ignored", fmt.Sprintf("%s came sooner than the answer before had asked for (Retry-After: %s). "+
-			"Wait that long before the next try.", requests(shown), asked), append(shown, before.each[i]...)...)
+		c.find("retry_after_ignored", fmt.Sprintf("%s came sooner than the answer before had asked for (Retry-After: up to %s). "+
+			"Wait that long before the next try.", requests(shown), max(longestWait(before.each[i]).Round(time.Second), time.Second)),
+			append(shown, before.each[i]...)...)
 	}
+}
+
+// isDecided reports whether nothing that may still come in time makes the request that came too soon another caller's.
+func (c *trial) isDecided(p *plea) bool {
+	last := p.answer
+	if p.line.isSlow() {
+		last = p.line.owed[len(p.line.owed)-1].answer
+	} else if p.kept || p.spell.restless {
+		return true
+	}
+	return c.waitIsOver(last, last.RetryAfter)
 }
 
 // mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile.
@@ -96,7 +104,7 @@ func (p *plea) wasIgnored() bool {
 	switch {
 	case p.again && !p.hurried.asksFor(p.answer):
 		return false
-	case p.line.isSlow() && !p.line.rested:
+	case p.line.isSlow():
 		return len(p.line.owed) > 0
 	}
 	return p.spell.restless || !p.excused && (!p.kept || p.hurriedWorked())
@@ -191,8 +199,10 @@ func (l *line) count(e *Exchange) {
 	}
 }
 
-// isSlow reports whether the requests waited for answers for most of the time.
-func (l *line) isSlow() bool { return l.took > stall && l.took > l.end.Machine.Sub(l.start.Machine)/2 }
+// isSlow reports whether the requests waited for answers for most of the time, and one behind the other.
+func (l *line) isSlow() bool {
+	return !l.rested && l.took > stall && l.took > l.end.Machine.Sub(l.start.Machine)/2
+}
 
 // keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest:
 // who tries at once and then in time has hurried.
