@@ -64,11 +64,11 @@ func readRegistration(in *request.Form) (*account.User, string, error) {
 	if u.Email != "" && !account.IsEmail(u.Email) {
 		in.Fault("email", "must be an e-mail address")
 	}
-	if len(u.Name) > 256 {
+	if !account.IsName(u.Name) {
 		in.Fault("name", "must be at most 256 bytes")
 	}
 	password := in.Text("password")
-	if n := len(password); n < 8 || n > 256 {
+	if !account.IsPassword(password) {
 		in.Fault("password", "must be 8 to 256 bytes")
 	}
 	return u, password, in.Err()

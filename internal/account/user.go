@@ -120,6 +120,12 @@ func isWord(s string, least, most int, others string) bool {
 	return least <= len(s) && len(s) <= most
 }
 
+// IsName reports whether s is short enough for the name of a user: at most 256 bytes.
+func IsName(s string) bool { return len(s) <= 256 }
+
+// IsPassword reports whether s is 8 to 256 bytes.
+func IsPassword(s string) bool { return 8 <= len(s) && len(s) <= 256 }
+
 // IsEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
 func IsEmail(s string) bool {
 	parsed, err := mail.ParseAddress(s)

@@ -63,7 +63,7 @@ var verbs = []verb{
 	{"logout_others", "POST " + ownPath + "logout?others=true", "logout", ofToken, ofToken, nil, fromHeader,
 		"access or refresh", "end the user's other sessions"},
 	{"revoke", "POST " + ownPath + "logout", "logout", ofToken, ofToken, nil, fromHeader,
-		"access or refresh", "end the session, also with a token that is dead already"},
+		"access or refresh", "end the session; succeeds with any other token, too"},
 	{"introspect", "", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active"},
 	{"verify", "", "introspect", ofToken, ofToken, inspected, fromHeader, "none", "whether a token is active, an error if not"},
 	{"document", "", "other", nil, nil, nil, nil, "none", "a fixed document"},

@@ -123,7 +123,7 @@ func (c *Call) answer(w http.ResponseWriter, given *recorder, host Host, v value
 	switch {
 	case status >= 400 && op.op == "introspect":
 		out, status = op.inactive, http.StatusOK
-	case status >= 400: // a token that is dead already, at revoke
+	case status >= 400: // revoke, with a token that the hub never issued
 		status = http.StatusNoContent
 	}
 	if op.status != 0 {
@@ -172,7 +172,7 @@ func (c *Call) commonValues(host Host) values {
 // addMoment adds a time in whole seconds, in milliseconds and as text.
 func (v values) addMoment(name string, t time.Time) {
 	v[name], v[name+"_ms"] = whole(t.Unix()), whole(t.UnixMilli())
-	v[strings.TrimSuffix(name, "_at")+"_iso"] = t.UTC().Format("2006-01-02T15:04:05.000Z")
+	v[strings.TrimSuffix(name, "_at")+"_iso"] = reply.FormatTime(t)
 }
 
 func whole(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

@@ -4,7 +4,7 @@
 // the lab adds to it: clock, refresh policy, faults, request record. The root hub has one, and so has every namespace.
 // A hub knows nothing of its bench; without -lab none of this exists.
 //
-// lab.go owns the namespaces, the operations and the key.
+// lab.go owns the lab, its benches, the table of their operations, and the key.
 package lab
 
 import (

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"authhub/internal/account"
-	"authhub/internal/jwt"
 	"authhub/internal/lab/strict"
 	"authhub/internal/reply"
 )
@@ -71,10 +70,7 @@ func (b *bench) expireSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	k := jwt.Access
-	if in.OneOf("token", "access", "refresh") == "refresh" {
-		k = jwt.Refresh
-	}
+	k := readKind(in, "token")
 	if err := in.Err(); err != nil {
 		return err
 	}

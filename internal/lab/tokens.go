@@ -48,10 +48,7 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := b.hub.Load()
 	owner := h.userOf(in)
-	k := jwt.Access
-	if in.OneOf("kind", "access", "refresh") == "refresh" {
-		k = jwt.Refresh
-	}
+	k := readKind(in, "kind")
 	defect, overrides := in.OneOf("defect", defects...), in.Object("claims")
 	if err := in.Err(); err != nil {
 		return err
@@ -82,6 +79,14 @@ func (b *bench) orderToken(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	return reply.WriteJSON(w, http.StatusCreated, tokenAnswer{token, asked.String(), defect, s.ID, owner.Username, payload})
+}
+
+// readKind reads a member that names a kind of token. Absent is access.
+func readKind(in *strict.Form, name string) jwt.Kind {
+	if in.OneOf(name, "access", "refresh") == "refresh" {
+		return jwt.Refresh
+	}
+	return jwt.Access
 }
 
 func theOther(k jwt.Kind) jwt.Kind {

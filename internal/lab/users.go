@@ -95,11 +95,11 @@ func (b *bench) readUser(ctx context.Context, in *strict.Form) (*userOrder, erro
 	if email := in.Text("email"); email != "" && !account.IsEmail(email) {
 		in.Fault("email", "must be an e-mail address")
 	}
-	if len(in.Text("name")) > 256 {
+	if !account.IsName(in.Text("name")) {
 		in.Fault("name", "must be at most 256 bytes")
 	}
 	password := in.Text("password")
-	if n := len(password); in.Has("password") && (n < 8 || n > 256) {
+	if in.Has("password") && !account.IsPassword(password) {
 		in.Fault("password", "must be 8 to 256 bytes")
 	}
 	order := &userOrder{Form: in}

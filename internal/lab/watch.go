@@ -34,7 +34,7 @@ func (l *Lab) nameOf(r *http.Request) string {
 	}
 	_, withToken := tokenInAddress(r)
 	switch {
-	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !withToken, strings.HasPrefix(r.URL.Path, "/web/"),
+	case r.URL.Path == "/" && method == http.MethodGet && !withToken, strings.HasPrefix(r.URL.Path, "/web/"),
 		slices.Contains(unrecorded, r.URL.Path):
 		return ""
 	}

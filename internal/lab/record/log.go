@@ -230,6 +230,16 @@ type Filter struct {
 // FilterNames are the members of a filter.
 var FilterNames = []string{"operation", "session", "user", "status", "code", "after"}
 
+// differences tell for each of FilterNames whether a request does not meet it.
+var differences = [...]func(*Filter, *Request) bool{
+	func(f *Filter, r *Request) bool { return f.Operation != "" && f.Operation != r.Operation },
+	func(f *Filter, r *Request) bool { return f.Session != "" && f.Session != r.Session },
+	func(f *Filter, r *Request) bool { return f.User != "" && account.Fold(f.User) != account.Fold(r.User) },
+	func(f *Filter, r *Request) bool { return f.Status != 0 && f.Status != r.Status },
+	func(f *Filter, r *Request) bool { return f.Code != "" && f.Code != r.code() },
+	func(f *Filter, r *Request) bool { return r.Seq <= f.After },
+}
+
 // ReadFilter reads a filter; operations are the names that it may use.
 func ReadFilter(in *strict.Form, operations []string) Filter {
 	f := Filter{Session: in.Text("session"), User: in.Text("user"), Status: in.Whole("status", 100, 599, 0),
@@ -243,25 +253,22 @@ func ReadFilter(in *strict.Form, operations []string) Filter {
 // differs returns the names of the members of f that r does not meet.
 func (f *Filter) differs(r *Request) []string {
 	var names []string
-	note := func(differs bool, name string) {
-		if differs {
-			names = append(names, name)
+	for i, differs := range differences {
+		if differs(f, r) {
+			names = append(names, FilterNames[i])
 		}
 	}
-	note(f.Operation != "" && f.Operation != r.Operation, "operation")
-	note(f.Session != "" && f.Session != r.Session, "session")
-	note(f.User != "" && account.Fold(f.User) != account.Fold(r.User), "user")
-	note(f.Status != 0 && f.Status != r.Status, "status")
-	note(f.Code != "" && f.Code != r.code(), "code")
-	note(r.Seq <= f.After, "after")
 	return names
 }
 
 // meets reports whether r meets f.
 func (f *Filter) meets(r *Request) bool {
-	return (f.Operation == "" || f.Operation == r.Operation) && (f.Status == 0 || f.Status == r.Status) &&
-		(f.Code == "" || f.Code == r.code()) && r.Seq > f.After &&
-		(f.Session == "" || f.Session == r.Session) && (f.User == "" || account.Fold(f.User) == account.Fold(r.User))
+	for _, differs := range differences {
+		if differs(f, r) {
+			return false
+		}
+	}
+	return true
 }
 
 // matches returns the requests that meet f.
