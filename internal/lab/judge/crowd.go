@@ -57,11 +57,13 @@ func roundsOf(row []*Exchange) []int {
 // meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
 // token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
 // that was under way, by what was sent again before the last came, or by ten in a queue that were all sent again.
-// Without that, all is one caller's. The client then sent all again, or most of what came at once or until it got the
-// new token; or it sent refreshes for most; or it got a new token, tried to in vain, or logged out, right after a row
-// that came at once. A browser sends such a row over six connections, and the last ones with the old token long after
-// the refresh.
-func (c *trial) meetsExpiry(first *Exchange, t *traffic, atOnce bool) bool {
+// Without that, all is one caller's.
+//
+// The client then sent all again, or most of a row of few rounds (fewer than five) or of what came until it got the new
+// token; or it sent refreshes for most; or, right after a row of few rounds, it got a new token, tried to in vain, or
+// logged out. A browser sends such a row over six connections, and the last ones with the old token long after the
+// refresh.
+func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	row := t.row
 	last := row[len(row)-1]
 	got := c.nextTokens(first)
@@ -81,14 +83,14 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, atOnce bool) bool {
 	switch {
 	case !several:
 		return false
-	case all, again*2 > len(row)-kept && (atOnce || got.Arrival.Order < last.Arrival.Order):
+	case all, again*2 > len(row)-kept && (fewRounds || got.Arrival.Order < last.Arrival.Order):
 		return true
 	case tries*2 > len(row):
 		return again*2 >= granted || c.killed[first.Session] != nil
-	case got != nil && t.isTogether() && atOnce && len(row) <= queue:
+	case got != nil && t.isTogether() && fewRounds && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
-	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, atOnce)
+	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, fewRounds)
 }
 
 // sentAgain counts the requests with new tokens that may be those from first to last again, and reports whether one of
@@ -131,7 +133,7 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 // givesUp reports whether a client tried in vain to get a new token, or logged out: while the requests from first to
 // last came, or in time after them if they came at once. What comes within a second behind such a try may have left
 // before the client heard of it; the rest goes on in spite of it.
-func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
+func (c *trial) givesUp(first, last *Exchange, fewRounds bool) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
@@ -142,7 +144,7 @@ func (c *trial) givesUp(first, last *Exchange, atOnce bool) bool {
 		case r.endedBefore(last):
 			return r.End.until(last.Arrival) <= late
 		}
-		return r.Arrival.Order < last.Arrival.Order || atOnce && inTime(last, r)
+		return r.Arrival.Order < last.Arrival.Order || fewRounds && inTime(last, r)
 	})
 }
 

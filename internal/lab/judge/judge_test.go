@@ -26,6 +26,7 @@ import (
 //	open c3                      a connection is opened, for a request that comes later
 //	after 3s                     time passes by both clocks
 //	advance 16m                  by the hub's
+//	frozen 3s                    by the machine's, while the hub's stands
 //	policy grace 10s             or allow, keep, strict; back: the clock is put back
 //
 // Between two lines there is a millisecond.
@@ -73,6 +74,8 @@ func (s *script) step(line string) {
 		s.pass(s.span(words[1]), s.span(words[1]))
 	case "advance":
 		s.pass(s.span(words[1]), 0)
+	case "frozen":
+		s.pass(0, s.span(words[1]))
 	case "life":
 		s.life = s.span(words[1])
 	case "ordered":
@@ -189,6 +192,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Hub = 0
 		case word == "all":
 			e.Everywhere = true
+		case word == "others":
+			e.Elsewhere = true
 		case word == "stranger":
 			e.User = word
 		case word == "other":
@@ -197,6 +202,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Current.Expired = true
 		case word == "open":
 			e.Token.State = "expired"
+		case word == "over":
+			e.Current.RefreshOver = true
 		case word == "address":
 			e.InAddress = true
 		case strings.HasPrefix(word, "query="):
@@ -291,9 +298,14 @@ func TestTwoRefreshes(t *testing.T) {
 		{"no chain once all is sent again", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200", "early_refresh[5]"},
 		{"in a chain whose second caller is slow", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc2 refresh r1 200\nc2 me a2 200",
 			"two_refreshes[4 6]"},
+		{"in a chain whose second caller gives up after its refresh", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200",
+			"two_refreshes[4 6]"},
 		{"no chain of what was given up", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc2 refresh r1 200",
 			"early_refresh[6]"},
 		{"no chain after a 401 of the new pair", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 401 injected\nc1 refresh r1 200\nc1 me a2 200\nc2 me a2 200", ""},
+		{"in a chain after a race that has ended the session", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc2 refresh r0 401 token_reused\n" +
+			"c1 me a1 401 token_revoked\nc1 refresh r1 401 token_revoked", "two_refreshes[4 5 7]"},
+		{"no chain after the session was revoked", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 401 token_revoked\nc1 refresh r1 401 token_revoked", ""},
 		{"a retry after a lost answer", expired + "c1 refresh r0 200 lost\nc2 refresh r0 401 token_reused", ""},
 		{"a retry after an abandoned one", expired + "c1 refresh r0 200 left\nc2 refresh r0 401 token_reused", ""},
 		{"a retry after an injected failure", expired + "c1 refresh r0 503 injected\nc1 refresh r0 200\nc1 me a1 200", ""},
@@ -333,8 +345,12 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"three times", "c1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[2 3 4]"},
 		{"twice", "c1 refresh r0 200\nc1 refresh r1 200", "early_refresh[2 3]"},
 		{"three times, but not within a lifetime", "c1 refresh r0 200\nadvance 7m\nc1 refresh r1 200\nadvance 7m\nadvance 2m\nc1 refresh r2 200", "early_refresh[2 3]"},
+		{"three times in more than a lifetime, with others on time between", "c1 refresh r0 200\nadvance 8m\nc1 refresh r1 200\nadvance 1m\nc1 refresh r2 200\nadvance 8m\n" +
+			"c1 refresh r3 200\nadvance 1m\nc1 refresh r4 200", "early_refresh[2 4 6]"},
+		{"three times, but the policy changes", "c1 refresh r0 200\nc1 refresh r1 200\npolicy strict\nc1 refresh r2 200", "early_refresh[2 3 4]"},
 		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
 		{"with half left", "after 7m30s\nc1 refresh r0 200", ""},
+		{"with less than half left by the client's clock, while the hub's is frozen", "frozen 8m\nc1 refresh r0 200", ""},
 		{"with a little more than half left", "after 7m29s\nc1 refresh r0 200", "early_refresh[2]"},
 		{"after a 401, whoever gave it", "c1 me a0 401 injected\nc1 refresh r0 200", ""},
 		{"tries of one refresh", "c1 refresh r0 503 injected\nc1 refresh r0 503 injected\nc1 refresh r0 200", "early_refresh[4]"},
@@ -353,6 +369,7 @@ func TestRepeatedFailure(t *testing.T) {
 		settled[i].script = strings.TrimSpace(settled[i].script) + "\nafter 3s" // what the client may do in time, it has done
 	}
 	check(t, settled)
+	check(t, []row{{"while the client may still refresh", expired + loop(5, "c1 me a0 401 token_expired"), ""}})
 }
 
 var failures = []row{
@@ -373,6 +390,10 @@ var failures = []row{
 	{"with a pause by the hub's clock alone", loop(3, "c1 me a0 503 injected") + "advance 6s\n" + loop(2, "c1 me a0 503 injected"), ""},
 	{"with a success between", loop(3, "c1 me a0 503 injected") + "c1 me a0 200\n" + loop(3, "c1 me a0 503 injected"), ""},
 	{"with another operation between", loop(3, "c1 me a0 503 injected") + "c1 listing a0 200\n" + loop(3, "c1 me a0 503 injected"), "repeated_failure[2 3 4 6 7 8]"},
+	{"without a token, with another operation between", loop(3, "c1 login:POST - 401 invalid_credentials injected") + "c1 listing - 200\n" +
+		loop(3, "c1 login:POST - 401 invalid_credentials injected"), "repeated_failure[2 3 4 6 7 8]"},
+	{"a crowd, and a few late ones with the old token", "advance 15m\n" + loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(4, "c1 me a1 200") +
+		"after 1100ms\n" + loop(3, "c1 me a0 401 token_expired") + "after 3s", "no_refresh_after_expiry[11 12 13]"},
 	{"with a dead refresh token", loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[2 3 4 5 6]"},
 	{"a crowd that met the end of the token", "advance 15m\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 me a0 401 token_expired\nc1 refresh r0 200\n" +
 		loop(9, "c1 me a1 200"), ""},
@@ -431,6 +452,9 @@ var failures = []row{
 	{"workers with one token that log in anew, one after the other", loop(6, "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\nafter 1s"), ""},
 	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},
 	{"the same wrong password, while another client logs in over a new connection each time", loops(8, "c1 login:POST - 401 invalid_credentials injected\nafter 300ms\ncX login:POST - 200 other"), "repeated_failure[2 4 6 8 10 12 14 16]"},
+	{"threads over two connections of a slow server, each sent again at once", "advance 15m\nslow 300ms c1 me a0 | c2 me a0 401 token_expired\nslow 20ms c1 refresh r0 200\n" +
+		loop(9, "slow 300ms c1 me a1 | c2 me a1 200\nslow 300ms c1 me a0 | c2 me a0 401 token_expired") + "slow 300ms c1 me a1 | c2 me a1 200\nafter 3s", ""},
+	{"a download in parts, each right at the second try", loop(6, "c1 file a0 503 injected\nafter 200ms\nc1 file a0 206\n") + "after 3s", ""},
 	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
@@ -445,6 +469,10 @@ var failures = []row{
 		loop(5, "c1 refresh r0 401 token_reused") + "c1 me a1 401 token_revoked\nafter 3s", "two_refreshes[8 9 10 11 12 13]"},
 	{"the callers of a race that has ended the session, and a login", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
 		loop(4, "c1 refresh r0 401 token_reused") + loop(3, "c1 me a1 | c2 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
+	{"seventy callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(35, "c1 me a0 | c2 me a0 401 token_revoked"), "two_refreshes[3 4]"},
+	{"four callers side by side, who try again over new connections", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" + loops(12, "after 150ms\ncX me a0 503 injected"), ""},
+	{"four callers side by side, whose connections then take turns", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" +
+		loop(3, "after 50ms\nc1 me a0 503 injected\nafter 50ms\nc2 me a0 503 injected\nafter 50ms\nc3 me a0 503 injected\nafter 50ms\nc4 me a0 503 injected"), ""},
 	{"a loop behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked\nafter 300ms") + "after 3s",
 		"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
 	{"the old access token, and the new one in the end", "policy keep\nadvance 15m\n" + loop(6, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "c1 me a6 200\nafter 3s",
@@ -453,6 +481,9 @@ var failures = []row{
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},
+	{"two workers at the same time, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
+		loop(6, "c2 login:POST - 401 invalid_credentials injected later\nc1 login:POST - 200 other\nlater\n"+
+			"c1 login:POST - 401 invalid_credentials injected later\nc2 login:POST - 200 other\nlater"), ""},
 	{"five wrong passwords, and then the right one", loop(5, "c1 login:POST - 401 invalid_credentials injected\n") + "c1 login:POST - 200 other", "repeated_failure[2 3 4 5 6]"},
 	{"the same wrong password, while another client logs in over its own connection", "c2 login:POST - 200 other\n" +
 		loop(6, "c1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), "repeated_failure[3 5 7 9 11 13]"},
@@ -548,6 +579,13 @@ func TestTokenAfterLogout(t *testing.T) {
 			"c2 me a0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
 		{"one of two tabs goes on after that", "c1 me a0 200\nc2 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nc2 me a0 401 token_revoked\nafter 2s\nc2 me a0 401 token_revoked",
 			"token_after_logout[5 8]"},
+		{"a tab that goes on after that, while another had been closed before", "c4 me a0 200\nc1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nafter 2s\nc1 me a0 401 token_revoked", "token_after_logout[5 7]"},
+		{"a tab that goes on for less than a second after that", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nafter 900ms\nc1 me a0 401 token_revoked", ""},
+		{"a tab whose refresh after that gets no answer of the hub", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nafter 1500ms\nc1 refresh r0 503 injected\nafter 3s", ""},
+		{"the callers of a race that has ended the session, half a second after the logout", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\nc2 logout a0 204\n" +
+			"after 500ms\nc1 me a1 401 token_revoked", "two_refreshes[3 4]"},
+		{"another user's logout of all sessions", "c1 me a0 200\nc3 login - 200 other stranger\nc3 logout b0 204 all stranger\nc1 me a0 401 token_revoked\nafter 2s\nc1 me a0 401 token_revoked", ""},
+		{"a logout of the other sessions, of one that the lab ends later", "c1 logout a0 204 others\nc1 me a0 200\nc1 me a0 401 token_revoked\nafter 2s\nc1 me a0 401 token_revoked", ""},
 		{"a session that was over when the others were logged out", "c1 me a0 401 token_revoked\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nafter 2s\nc1 me a0 401 token_revoked", ""},
 		{"another logout", "c1 logout a0 204\nc1 logout a0 204", ""},
 		{"the logout's answer is lost", "c1 logout a0 204 lost\nc1 me a0 401 token_revoked", ""},
@@ -586,11 +624,16 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"another client's poll of the same list without a token", "c2 listing - 200\nc1 listing - 503 injected wait=3s\nafter 1s\nc2 listing - 200\nafter 2s\nc1 listing - 200\nc2 listing - 200\nafter 3s", ""},
 		{"two callers of a slow server that wait as they are asked and give up", loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 620ms\n" + loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 5s", ""},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
+		{"another page of a list at once, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=1", ""},
 		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
 		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
+		{"a retry at once over a new connection that works, and more work later", "c1 me a0 503 injected wait=2s\nc2 me a0 200\nafter 2500ms\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"a request of another caller over a connection of its own, and the retry later", "c2 me a0 200\nc1 me a0 503 injected wait=2s\nafter 200ms\nc2 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
+		{"another caller on a page fares better, and the retry later", "browser\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
+		{"a page that tries again soon", "browser\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and a poll to the moment", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and more work after the clock was advanced", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nadvance 10m\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"three callers side by side that come again soon", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s\nafter 400ms\nc1 me a0 | c2 me a0 | c3 me a0 200\nafter 3s",
@@ -611,6 +654,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"retry_after_ignored[2 3]"},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
+		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},
+		{"a success that says when to ask again", "c1 me a0 200 wait=2s\nc1 me a0 200", ""},
 		{"an error with the status of a success", "c1 me a0 200 busy wait=2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
 	})
@@ -635,11 +680,15 @@ var unanswered = []row{
 		"no_refresh_after_expiry[5 6]"},
 	{"workers that each send two requests and log in anew", "advance 15m\n" + loops(3, "cX me a0 | cY me a0 401 token_expired\ncX login - 200 other\ncX me b0 200\ncY me b0 200\nafter 3s"), ""},
 	{"another tab that hears late of a login, beside one that reads what is open to all", "advance 15m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nc3 listing a0 200 open\nafter 700ms\nc3 listing a0 200 open\nafter 300ms\nc2 me a0 401 token_expired\nc2 me b0 200\nc3 listing a0 200 open\nafter 3s", ""},
+	{"threads over two connections of a slow server, and one login for all", "advance 15m\nslow 300ms c1 me a0 | c2 me a0 401 token_expired\nslow 300ms c1 login - 200 other\n" +
+		loop(3, "slow 300ms c1 me b0 | c2 me b0 200\nslow 300ms c1 me a0 | c2 me a0 401 token_expired") + "slow 300ms c1 me b0 | c2 me b0 200\nafter 3s", ""},
 	{"nothing, while a guest's page tries to refresh without a token", "c2 refresh - 401 token_missing\n" + expired + "after 900ms\nc2 refresh - 401 token_missing\nafter 2s", "no_refresh_after_expiry[3]"},
 	{"workers with one token that log in anew, one after the other", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s"), ""},
 	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",
 		"no_refresh_after_expiry[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},
 	{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
+	{"time passes while the hub's clock is frozen", expired + "frozen 3s", "no_refresh_after_expiry[2]"},
+	{"the refresh token has expired, too", "advance 15m\nc1 me a0 401 token_expired over\nafter 3s", ""},
 	{"a refresh in time", expired + "after 1900ms\nc1 refresh r0 200\nc1 me a1 200", ""},
 	{"a refresh that waited behind others", "browser\n" + expired + loop(6, "slow 500ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s", ""},
 	{"a poll that goes on, and a refresh", expired + loop(6, "after 500ms\nc1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s",
@@ -660,6 +709,11 @@ var unanswered = []row{
 	{"while the client waits to refresh again, which a fault answered", expired + "c1 refresh r0 408 injected\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 	{"asked while the client waits to refresh again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 20s", ""},
+	{"while the client waits to refresh again, as it was throttled", expired + "c1 refresh r0 429\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
+		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+	{"while the client waits to refresh again, having given up a try", expired + "c1 refresh r0 0 left\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
+		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+	{"a login instead, over another connection, that fails", expired + "c2 login - 503 injected\nafter 3s", ""},
 	{"a client that never refreshes again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 30s", "no_refresh_after_expiry[4]"},
 	{"a refresh that was refused before", expired + "c1 refresh r0 400\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s",
 		"no_refresh_after_expiry[4]"},

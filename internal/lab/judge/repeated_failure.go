@@ -25,7 +25,7 @@ func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
 		if loop := c.loopOf(row); len(loop) >= chain && c.isSettled(loop) {
-			bySession.add(row[0].Session, c.chained(loop)...)
+			bySession.add(row[0].Session, chained(loop)...)
 		}
 	}
 	for _, shown := range bySession.each {
@@ -63,16 +63,13 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 // stillOld returns the index of the first of a row that was sent with its old token more than a second after the client
 // had got a new one, and had not waited in a queue since before that.
 func stillOld(row []*Exchange, got *Exchange) int {
-	last := make(map[int64]*Exchange) // by connection
-	for i, e := range row {
-		before := last[e.Conn]
-		queued := before != nil && len(row) <= queue && e.leftAt().Sub(before.End.Machine) <= idle
-		if got.End.until(e.sent()) > late && !queued {
-			return i
-		}
-		last[e.Conn] = e
+	i := slices.IndexFunc(row, func(e *Exchange) bool {
+		return got.End.until(e.sent()) > late && (!e.waited || len(row) > queue)
+	})
+	if i < 0 {
+		return len(row)
 	}
-	return len(row)
+	return i
 }
 
 // effort is what makes a failed request the same request again.
@@ -105,7 +102,7 @@ func (c *trial) rows() [][]*Exchange {
 		}
 		i, ok := open[f]
 		switch {
-		case e.End.Order == 0 || e.Left || e.Hub == http.StatusPartialContent: // one that a fault cut is not in vain
+		case e.End.Order == 0 || e.Left:
 		case e.received() && !e.failed():
 			delete(open, f)
 			for other, i := range without {
@@ -126,7 +123,7 @@ func (c *trial) rows() [][]*Exchange {
 					delete(withToken, other)
 				}
 			}
-		case c.told[e]:
+		case c.told[e] || e.Hub == http.StatusPartialContent: // a part that a fault cut is not in vain
 		case !ok || rows[i][0].Epoch != e.Epoch:
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
@@ -169,13 +166,13 @@ func withoutFew(row []*Exchange, conn int64) []*Exchange {
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.
-func (c *trial) chained(row []*Exchange) []*Exchange {
+func chained(row []*Exchange) []*Exchange {
 	behind := make([]int, len(row)) // length of a chain that ends here: the longest, or one of five
 	ahead := make([]int, len(row))  // that begins here
 	for i := range row {
 		behind[i] = 1
 		for j := i - 1; j >= max(0, i-lookBack) && row[i].mayFollow(row[j]) && behind[i] < chain; j-- {
-			if c.links(row[j], row[i]) {
+			if links(row[j], row[i]) {
 				behind[i] = max(behind[i], behind[j]+1)
 			}
 		}
@@ -183,7 +180,7 @@ func (c *trial) chained(row []*Exchange) []*Exchange {
 	for i := len(row) - 1; i >= 0; i-- {
 		ahead[i] = 1
 		for j := i + 1; j < min(len(row), i+1+lookBack) && row[j].mayFollow(row[i]) && ahead[i] < chain; j++ {
-			if c.links(row[i], row[j]) {
+			if links(row[i], row[j]) {
 				ahead[i] = max(ahead[i], ahead[j]+1)
 			}
 		}
@@ -204,7 +201,7 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 
 // links reports whether e, of the same effort, is the next try after before. What came no sooner than the answer to
 // before had asked does what it was told.
-func (c *trial) links(before, e *Exchange) bool {
+func links(before, e *Exchange) bool {
 	since := before.End.until(e.Arrival)
 	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
 	return e.follows(before) && since <= pause && !asked

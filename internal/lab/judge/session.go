@@ -119,7 +119,7 @@ func (s *session) endRow(from, next int, end Mark) {
 			e.free = e.End
 		}
 		if e.isAccess() && (e.Token.State == "valid" || e.refused()) { // an open operation tells nobody that it has expired
-			if first || !queued {
+			if (first || !queued) && !e.waited {
 				s.useBefore = s.lastUse
 			}
 			s.lastUse, first = e, false

@@ -8,15 +8,18 @@ import (
 	"time"
 )
 
-// findBeginnings finds when the client began each exchange: when it opened the connection, if it did so for it.
+// findBeginnings finds when the client began each exchange: when it opened the connection, if it did so for it. And it
+// finds which may have waited for their connection.
 func findBeginnings(record []*Exchange) {
-	open := make(map[int64]bool) // connections that have had a request
+	last := make(map[int64]*Exchange) // over each connection
 	for _, e := range record {
+		before := last[e.Conn]
 		e.began = e.sent().Machine
-		if !open[e.Conn] && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
+		if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
 			e.began = e.Opened
 		}
-		open[e.Conn] = true
+		e.waited = before != nil && e.leftAt().Sub(before.End.Machine) <= idle
+		last[e.Conn] = e
 	}
 }
 

@@ -13,9 +13,6 @@ func (c *trial) wrongTokenType(s *session) {
 			}
 		}
 	}
-	if len(shown) == 0 {
-		return
-	}
 	sentence := " sent the refresh token where the access token belongs. Only the refresh operation takes the refresh token."
 	switch {
 	case toRefresh == len(shown):
