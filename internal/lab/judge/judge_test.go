@@ -449,7 +449,8 @@ var failures = []row{
 		"c9 login - 503 stranger injected\n" + loop(2, "c1 me a0 | c2 me a0 401 token_revoked"), "repeated_failure[" + numbers(3, 82) + " " + numbers(84, 87) + "]"},
 	{"a poll of seven, while another client of the user logs in again and again", "c2 login - 200 other\n" + loop(7, "c1 me a0 401 token_revoked\nafter 200ms\nc2 login - 200 other\n"+loop(4, "c2 me b0 200")),
 		"repeated_failure[3 9 15 21 27 33 39]"},
-	{"workers with one token that log in anew, one after the other", loop(6, "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\nafter 1s"), ""},
+	{"workers with one token that log in anew, one after the other", loops(6, "cX me a0 401 token_revoked\ncX login - 200 other\ncX me b0 200\nafter 1s"), ""},
+	{"callers over one connection, and one login for all", "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\n" + loop(20, "c1 me a0 401 token_revoked\nc1 me b0 200"), ""},
 	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},
 	{"the same wrong password, while another client logs in over a new connection each time", loops(8, "c1 login:POST - 401 invalid_credentials injected\nafter 300ms\ncX login:POST - 200 other"), "repeated_failure[2 4 6 8 10 12 14 16]"},
 	{"threads over two connections of a slow server, each sent again at once", "advance 15m\nslow 300ms c1 me a0 | c2 me a0 401 token_expired\nslow 20ms c1 refresh r0 200\n" +
@@ -682,6 +683,7 @@ var unanswered = []row{
 	{"another tab that hears late of a login, beside one that reads what is open to all", "advance 15m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nc3 listing a0 200 open\nafter 700ms\nc3 listing a0 200 open\nafter 300ms\nc2 me a0 401 token_expired\nc2 me b0 200\nc3 listing a0 200 open\nafter 3s", ""},
 	{"threads over two connections of a slow server, and one login for all", "advance 15m\nslow 300ms c1 me a0 | c2 me a0 401 token_expired\nslow 300ms c1 login - 200 other\n" +
 		loop(3, "slow 300ms c1 me b0 | c2 me b0 200\nslow 300ms c1 me a0 | c2 me a0 401 token_expired") + "slow 300ms c1 me b0 | c2 me b0 200\nafter 3s", ""},
+	{"a poll that meets the end of its token beside others, and one login for all", "life 3s\n" + loop(15, "after 200ms\nc1 me a0 200\n") + "c1 me a0 401 token_expired\nc1 login - 200 other\n" + loop(2, "c1 me a0 401 token_expired\nc1 me b0 200\n") + "c1 me b0 200\nafter 3s", ""},
 	{"nothing, while a guest's page tries to refresh without a token", "c2 refresh - 401 token_missing\n" + expired + "after 900ms\nc2 refresh - 401 token_missing\nafter 2s", "no_refresh_after_expiry[3]"},
 	{"workers with one token that log in anew, one after the other", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s"), ""},
 	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",

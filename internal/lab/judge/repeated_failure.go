@@ -24,6 +24,7 @@ const (
 func (c *trial) repeatedFailure() {
 	bySession := newGroups()
 	for _, row := range c.rows() {
+		row = c.withoutAnswered(row)
 		if loop := c.loopOf(row); len(loop) >= chain && c.isSettled(loop) {
 			bySession.add(row[0].Session, chained(loop)...)
 		}
@@ -34,11 +35,25 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
+// withoutAnswered returns a row without what a login over the same connection answered: of workers that share a token,
+// each may log in anew.
+func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
+	for _, login := range c.logins {
+		if login.Given == nil || !login.received() {
+			continue
+		}
+		if slices.ContainsFunc(row, func(e *Exchange) bool { return e.Conn == login.Conn && e.endedBefore(login) }) {
+			row = withoutFew(row, login.Conn)
+		}
+	}
+	return row
+}
+
 // loopOf returns what of a row is no crowd's: all of it; or, where many callers met the end of the access token, what
 // still came with it more than a second after the client had got a new one (late). A few that came before are part of
 // the same loop.
 func (c *trial) loopOf(row []*Exchange) []*Exchange {
-	if !c.isCrowd(row) {
+	if len(row) < chain || !c.isCrowd(row) {
 		return row
 	}
 	i := slices.IndexFunc(row, (*Exchange).refused)
@@ -113,14 +128,6 @@ func (c *trial) rows() [][]*Exchange {
 				rows[i] = withoutFew(rows[i], e.Conn)
 				if ended || len(rows[i]) == 0 {
 					delete(without, other)
-				}
-			}
-			if !e.isLogin() {
-				continue
-			}
-			for other, i := range withToken { // a worker of several that share a token may log in anew
-				if rows[i] = withoutFew(rows[i], e.Conn); len(rows[i]) == 0 {
-					delete(withToken, other)
 				}
 			}
 		case c.told[e] || e.Hub == http.StatusPartialContent: // a part that a fault cut is not in vain
