@@ -107,7 +107,7 @@ type Current struct {
 
 // received reports whether the client got the whole answer.
 func (e *Exchange) received() bool {
-	return e.Status != 0 && !e.Lost && !e.Left
+	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
 }
 
 // failed reports whether e was answered with an error. A dialect may have given it the status of a success.
