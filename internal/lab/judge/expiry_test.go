@@ -1,0 +1,78 @@
+package judge
+
+import "testing"
+
+func TestTwoRefreshes(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"together", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused", "two_refreshes[3 4]"},
+		{"the loser is answered first", expired + "c2 refresh r0 401 token_reused\nc1 refresh r0 200", "two_refreshes[3 4]"},
+		{"before half of the new pair's life", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m29s\nc1 refresh r0 401 token_reused", "two_refreshes[3 5]"},
+		{"after half of it", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m31s\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
+		{"none succeeded", expired + "c1 refresh r0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
+		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
+		{"one caller after the other, beside other work", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" + "c1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\n" +
+			loop(3, "c9 me a2 200") + "c2 me a2 200\nc3 refresh r2 200\nc3 me a3 200\nc4 refresh r3 200\nc4 me a4 200", "two_refreshes[6 8 13 15]"},
+		{"no chain once all is sent again", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200", "early_refresh[5]"},
+		{"in a chain whose second caller is slow", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc2 refresh r1 200\nc2 me a2 200",
+			"two_refreshes[4 6]"},
+		{"in a chain whose second caller gives up after its refresh", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200",
+			"two_refreshes[4 6]"},
+		{"no chain of what was given up", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc2 refresh r1 200",
+			"early_refresh[6]"},
+		{"no chain after a 401 of the new pair", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 401 injected\nc1 refresh r1 200\nc1 me a2 200\nc2 me a2 200", ""},
+		{"in a chain after a race that has ended the session", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc2 refresh r0 401 token_reused\n" +
+			"c1 me a1 401 token_revoked\nc1 refresh r1 401 token_revoked", "two_refreshes[4 5 7]"},
+		{"no chain after the session was revoked", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 401 token_revoked\nc1 refresh r1 401 token_revoked", ""},
+		{"a retry after a lost answer", expired + "c1 refresh r0 200 lost\nc2 refresh r0 401 token_reused", ""},
+		{"a retry after an abandoned one", expired + "c1 refresh r0 200 left\nc2 refresh r0 401 token_reused", ""},
+		{"a retry after an injected failure", expired + "c1 refresh r0 503 injected\nc1 refresh r0 200\nc1 me a1 200", ""},
+		{"after the success, whatever was answered", expired + "c1 refresh r0 200\nc1 refresh r0 503 injected\nc1 me a1 200", "two_refreshes[3 4]"},
+		{"within grace", "policy grace 10s\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a1 200", ""},
+		{"after grace, of a refresh whose first answer was lost", "policy grace 1s\n" + expired + "c1 refresh r0 200 lost\nc1 refresh r0 200\nc1 me a1 200\nafter 2s\nc2 refresh r0 401 token_reused", "two_refreshes[4 6]"},
+		{"within grace, of a refresh whose first answer was lost", "policy grace 9s\n" + expired + "c1 refresh r0 200 lost\nc1 refresh r0 200\nc1 me a1 200\nafter 2s\nc2 refresh r0 200", ""},
+		{"after grace", "policy grace 10s\n" + expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 11s\nc2 refresh r0 401 token_reused", "two_refreshes[3 5]"},
+		{"where reuse is allowed", "policy allow\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a2 200", ""},
+		{"without rotation", "policy keep\n" + expired + "c1 refresh r0 200\nc2 refresh r0 200\nc1 me a2 200", ""},
+		{"the policy changes", expired + "c1 refresh r0 200\nc1 me a1 200\npolicy grace 1s\nc2 refresh r0 401 token_reused", ""},
+		{"the clock is put back", expired + "c1 refresh r0 200\nc1 me a1 200\nback 1m\nc2 refresh r0 401 token_reused", ""},
+		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r0 401 token_reused", "two_refreshes[1 2]"},
+		{"with a token that has a defect", "defect\nc1 refresh r0 200\nc1 refresh r0 401 token_reused", ""},
+	})
+}
+
+func TestSpentRefreshToken(t *testing.T) {
+	t.Parallel()
+	next := expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 15m\nc1 me a1 401 token_expired\n"
+	check(t, []row{
+		{"at the next expiry", next + "c1 refresh r0 401 token_reused", "spent_refresh_token[3 6]"},
+		{"several times", next + "c1 refresh r0 401 token_reused\nc2 refresh r0 401 token_reused", "spent_refresh_token[3 6 7]"},
+		{"once the new pair was found expired", expired + "c1 refresh r0 200\nc1 me a1 401 token_expired\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
+		{"once the new pair was expired by order", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r0 401 token_reused ordered", "spent_refresh_token[3 5]"},
+		{"with the new token", next + "c1 refresh r1 200\nc1 me a2 200", ""},
+		{"where the answer was lost", expired + "c1 refresh r0 200 lost\nadvance 15m\nc1 refresh r0 401 token_reused", ""},
+		{"where reuse is allowed", "policy allow\n" + next + "c1 refresh r0 200\nc1 me a2 200", ""},
+		{"without rotation", "policy keep\n" + next + "c1 refresh r0 200\nc1 me a2 200", ""},
+		{"within a long grace", "life 4s\npolicy grace 10s\nadvance 4s\nc1 refresh r0 200\nadvance 3s\nc1 refresh r0 200", ""},
+	})
+}
+
+func TestRefreshWithoutNeed(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"three times", "c1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[2 3 4]"},
+		{"twice", "c1 refresh r0 200\nc1 refresh r1 200", "early_refresh[2 3]"},
+		{"three times, but not within a lifetime", "c1 refresh r0 200\nadvance 7m\nc1 refresh r1 200\nadvance 7m\nadvance 2m\nc1 refresh r2 200", "early_refresh[2 3]"},
+		{"three times in more than a lifetime, with others on time between", "c1 refresh r0 200\nadvance 8m\nc1 refresh r1 200\nadvance 1m\nc1 refresh r2 200\nadvance 8m\n" +
+			"c1 refresh r3 200\nadvance 1m\nc1 refresh r4 200", "early_refresh[2 4 6]"},
+		{"three times, but the policy changes", "c1 refresh r0 200\nc1 refresh r1 200\npolicy strict\nc1 refresh r2 200", "early_refresh[2 3 4]"},
+		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
+		{"with half left", "after 7m30s\nc1 refresh r0 200", ""},
+		{"with less than half left by the client's clock, while the hub's is frozen", "frozen 8m\nc1 refresh r0 200", ""},
+		{"with a little more than half left", "after 7m29s\nc1 refresh r0 200", "early_refresh[2]"},
+		{"after a 401, whoever gave it", "c1 me a0 401 injected\nc1 refresh r0 200", ""},
+		{"tries of one refresh", "c1 refresh r0 503 injected\nc1 refresh r0 503 injected\nc1 refresh r0 200", "early_refresh[4]"},
+		{"without rotation", "policy keep\nc1 refresh r0 200\nc1 refresh r0 200\nc1 refresh r0 200", "refresh_without_need[2 3 4]"},
+		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
+	})
+}

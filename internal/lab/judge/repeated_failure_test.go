@@ -1,0 +1,205 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRepeatedFailure(t *testing.T) {
+	t.Parallel()
+	settled := slices.Clone(failures)
+	for i := range settled {
+		settled[i].script = strings.TrimSpace(settled[i].script) + "\nafter 3s" // what the client may do in time, it has done
+	}
+	check(t, settled)
+	check(t, []row{{"while the client may still refresh", expired + loop(5, "c1 me a0 401 token_expired"), ""}})
+}
+
+var failures = []row{
+	{"five times", loop(5, "c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
+	{"four times", loop(4, "c1 me a0 503 injected"), ""},
+	{"over connections cut by a fault", loops(5, "cX me a0 0 lost\nafter 100ms"), "repeated_failure[2 3 4 5 6]"},
+	{"over connections cut by a fault, which a library may repeat by itself", loops(5, "cX me a0 0 lost"), ""},
+	{"HEAD and GET in turn", loop(3, "c1 me:HEAD a0 401 token_revoked\nc1 me:GET a0 401 token_revoked") + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
+	{"four tries, each of which the client's library sends again over another connection", "c2 me a0 0 lost\nafter 10ms\nc3 me a0 0 lost\nafter 1s\n" +
+		"c4 me a0 0 lost\nafter 10ms\nc5 me a0 0 lost\nafter 2s\nc6 me a0 0 lost\nafter 10ms\nc7 me a0 0 lost\nafter 4s\nc8 me a0 0 lost\nafter 10ms\nc9 me a0 0 lost", ""},
+	{"given up by the client", loop(6, "c1 me a0 0 left"), ""},
+	{"together", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected", ""},
+	{"over old connections, too close to tell", "c1 me a0 | c2 me a0 200\n" + loop(3, "c1 me a0 503 injected\nc2 me a0 503 injected"), ""},
+	{"over old connections, more than 100 ms apart", "c1 me a0 | c2 me a0 200\n" + loop(3, "c1 me a0 503 injected\nafter 100ms\nc2 me a0 503 injected\nafter 100ms"),
+		"repeated_failure[4 5 6 7 8 9]"},
+	{"with a pause of more than 5 s", loop(3, "c1 me a0 503 injected") + "after 5s\n" + loop(2, "c1 me a0 503 injected"), ""},
+	{"with a pause of less than 5 s", loop(3, "c1 me a0 503 injected") + "after 4900ms\n" + loop(2, "c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
+	{"with a pause by the hub's clock alone", loop(3, "c1 me a0 503 injected") + "advance 6s\n" + loop(2, "c1 me a0 503 injected"), ""},
+	{"with a success between", loop(3, "c1 me a0 503 injected") + "c1 me a0 200\n" + loop(3, "c1 me a0 503 injected"), ""},
+	{"with another operation between", loop(3, "c1 me a0 503 injected") + "c1 listing a0 200\n" + loop(3, "c1 me a0 503 injected"), "repeated_failure[2 3 4 6 7 8]"},
+	{"without a token, with another operation between", loop(3, "c1 login:POST - 401 invalid_credentials injected") + "c1 listing - 200\n" +
+		loop(3, "c1 login:POST - 401 invalid_credentials injected"), "repeated_failure[2 3 4 6 7 8]"},
+	{"a crowd, and a few late ones with the old token", "advance 15m\n" + loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(4, "c1 me a1 200") +
+		"after 1100ms\n" + loop(3, "c1 me a0 401 token_expired") + "after 3s", "no_refresh_after_expiry[11 12 13]"},
+	{"with a dead refresh token", loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[2 3 4 5 6]"},
+	{"a crowd that met the end of the token", "advance 15m\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 me a0 401 token_expired\nc1 refresh r0 200\n" +
+		loop(9, "c1 me a1 200"), ""},
+	{"tries one after the other over one connection, then a refresh and as many requests", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 200"),
+		"repeated_failure[2 3 4 5 6 7]"},
+	{"a crowd, and one that tries on", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200") + "\nafter 3s",
+		"repeated_failure[2 3 4 5 6 7]"},
+	{"a crowd whose refresh fails", "advance 15m\n" + loop(5, "c1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked", ""},
+	{"the rest of a crowd, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 me a0 401 token_expired", ""},
+	{"one caller, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(5, "c1 me a0 401 token_expired"), "repeated_failure[2 4 5 6 7 8]"},
+	{"a loop that goes on behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(6, "c1 me a0 401 token_expired\nafter 300ms") + "\nafter 3s",
+		"repeated_failure[2 4 5 6 7 8 9] no_refresh_after_expiry[8 9]"},
+	{"a loop without a refresh", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "\nafter 3s", "no_refresh_after_expiry[2 3 4 5 6] repeated_failure[2 3 4 5 6]"},
+	{"a loop of a script that is no browser, and a refresh that fails", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 401 token_expired\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop of a script with a revoked token, and a logout", loop(6, "c1 me a0 401 token_revoked") + "c1 logout a0 204\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
+	{"the same of a page, of which Chromium sends one at a time", "browser\n" + loop(12, "c1 me a0 503 injected") + "after 3s", ""},
+	{"a page that tries with pauses", "browser\n" + loop(6, "c1 me a0 503 injected\nafter 300ms"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a page in a loop without end", "browser\n" + loop(70, "c1 me a0 503 injected"), "repeated_failure[" + numbers(2, 71) + "]"},
+	{"a page that posts the same wrong password", "browser\n" + loop(6, "c1 login:POST - 401 invalid_credentials injected"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop around a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 401 token_revoked") + "after 3s",
+		"repeated_failure[" + numbers(2, 11) + "]"},
+	{"callers in a browser's queue, whose refresh fails", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
+	{"callers in a browser's slow queue, whose refresh fails behind them", "browser\n" + expired + loop(6, "slow 250ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
+	{"callers in a browser's queue, and a logout", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 logout a0 204", ""},
+	{"tries one after the other, and a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 503 injected" + "\nafter 3s",
+		"repeated_failure[2 3 4 5 6]"},
+	{"callers in a queue that wait as they are asked", loop(8, "c1 me a0 503 injected wait=1s") + "after 1s\n" + loop(8, "c1 me a0 200"), ""},
+	{"a loop, and other work a little later", loop(6, "c1 me a0 503 injected") + "after 250ms\n" + loop(6, "c1 me a0 200"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop with a rest", loop(2, loop(5, "c1 me a0 503 injected")+"after 1s"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
+	{"callers in a queue that each try five times", loop(5, loop(5, "c1 me a0 503 injected")+"after 250ms") + loop(5, "c1 me a0 200"),
+		"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26]"},
+	{"a loop, and other work at once", loop(5, "c1 me a0 503 injected") + loop(8, "c1 me a0 200"), "repeated_failure[2 3 4 5 6]"},
+	{"three files, each twice", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), ""},
+	{"a client with two connections that asks one thing after the other", "c1 me a0 200\nc2 me a0 200\n" + loop(5, "c1 me a0 503 injected\nc2 me a0 503 injected\nafter 101ms"),
+		"repeated_failure[4 5 6 7 8 9 10 11 12 13]"},
+	{"a client that takes turns with two new connections", "open c2\nopen c3\n" + loop(4, "slow 5ms c2 me a0 503 injected\nslow 5ms c3 me a0 503 injected") + "slow 5ms c2 me a0 503 injected",
+		"repeated_failure[2 4 6 8 10]"},
+	{"two callers out of step, five tries each", "c1 me a0 503 injected\nafter 60ms\nc2 me a0 503 injected\nafter 60ms\n" +
+		loop(4, "c1 me a0 | c2 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
+	{"a slow loop, by chance twice three times", loop(2, loop(3, "c1 me a0 503 injected")+"after 200ms"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop with a dead token, and a login", loop(6, "c1 me a0 401 token_revoked") + "c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
+	{"a crowd, and a login", loop(4, "c1 me a0 | c2 me a0 401 token_revoked") + "c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(9, "c1 me b0 200"), ""},
+	{"a loop with pauses, and the like behind it", loop(6, "c1 me a0 503 injected\nafter 90ms") + loop(6, "c1 me a0 200\nafter 90ms"), "repeated_failure[2 3 4 5 6 7]"},
+	{"errors with the status of a success", loop(5, "c1 me a0 200 token_malformed\nafter 200ms"), "repeated_failure[2 3 4 5 6]"},
+	{"a client that comes back each time as it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 1s") + "c1 me a0 200\nafter 1s", ""},
+	{"a loop that does not wait as it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 900ms") + "c1 me a0 200\nafter 1s",
+		"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
+	{"a poll with a dead token, while another client of the user logs in each time", loop(9, "c1 me a0 401 token_revoked\nafter 300ms\nc2 login - 200 other\n"+loop(4, "c2 me b0 200")),
+		"repeated_failure[2 8 14 20 26 32 38 44 50]"},
+	{"callers in the queue of a slow server, whose refresh has a connection of its own", "advance 15m\nc1 me a0 401 token_expired later\nafter 400ms\nlater\n" +
+		"c1 me a0 401 token_expired later\nc2 refresh r0 200\nafter 400ms\nlater\n" + loop(6, "slow 400ms c1 me a0 401 token_expired") + loop(8, "c1 me a1 200"), ""},
+	{"two tabs that loop, while the login of another client fails", "c9 login - 503 stranger injected\n" + loop(40, "c1 me a0 | c2 me a0 401 token_revoked") +
+		"c9 login - 503 stranger injected\n" + loop(2, "c1 me a0 | c2 me a0 401 token_revoked"), "repeated_failure[" + numbers(3, 82) + " " + numbers(84, 87) + "]"},
+	{"a poll of seven, while another client of the user logs in again and again", "c2 login - 200 other\n" + loop(7, "c1 me a0 401 token_revoked\nafter 200ms\nc2 login - 200 other\n"+loop(4, "c2 me b0 200")),
+		"repeated_failure[3 9 15 21 27 33 39]"},
+	{"workers with one token that log in anew, one after the other", loops(6, "cX me a0 401 token_revoked\ncX login - 200 other\ncX me b0 200\nafter 1s"), ""},
+	{"callers over one connection, and one login for all", "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\n" + loop(20, "c1 me a0 401 token_revoked\nc1 me b0 200"), ""},
+	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},
+	{"the same wrong password, while another client logs in over a new connection each time", loops(8, "c1 login:POST - 401 invalid_credentials injected\nafter 300ms\ncX login:POST - 200 other"), "repeated_failure[2 4 6 8 10 12 14 16]"},
+	{"threads over two connections of a slow server, each sent again at once", "advance 15m\nslow 300ms c1 me a0 | c2 me a0 401 token_expired\nslow 20ms c1 refresh r0 200\n" +
+		loop(9, "slow 300ms c1 me a1 | c2 me a1 200\nslow 300ms c1 me a0 | c2 me a0 401 token_expired") + "slow 300ms c1 me a1 | c2 me a1 200\nafter 3s", ""},
+	{"a download in parts, each right at the second try", loop(6, "c1 file a0 503 injected\nafter 200ms\nc1 file a0 206\n") + "after 3s", ""},
+	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
+	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
+	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
+	{"callers in a browser's queue, whose login fails", "browser\n" + loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
+	{"callers in a browser's queue, whose refresh fails, while another device logs in", "browser\n" + expired + loop(6, "c1 me a0 401 token_expired") +
+		"c1 refresh r0 503 injected\nc2 login - 200 other\nc2 me b0 200\nafter 3s", ""},
+	{"a loop with the old token right behind a refresh", "c1 refresh r0 200\n" + loop(6, "c1 me a0 401 token_expired") + "after 3s", "repeated_failure[3 4 5 6 7 8] early_refresh[2]"},
+	{"two callers, some of whose answers at the expiry were cut", "advance 15m\n" + loop(3, "c1 me a0 401 lost\nafter 20ms") + loop(2, "c1 me a0 401 token_expired") +
+		"c1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
+	{"the callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 | c2 me a1 401 token_revoked"), "two_refreshes[3 4]"},
+	{"callers in a queue who each refresh, of whom only the first gets new tokens", expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
+		loop(5, "c1 refresh r0 401 token_reused") + "c1 me a1 401 token_revoked\nafter 3s", "two_refreshes[8 9 10 11 12 13]"},
+	{"the callers of a race that has ended the session, and a login", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
+		loop(4, "c1 refresh r0 401 token_reused") + loop(3, "c1 me a1 | c2 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
+	{"seventy callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(35, "c1 me a0 | c2 me a0 401 token_revoked"), "two_refreshes[3 4]"},
+	{"four callers side by side, who try again over new connections", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" + loops(12, "after 150ms\ncX me a0 503 injected"), ""},
+	{"four callers side by side, whose connections then take turns", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" +
+		loop(3, "after 50ms\nc1 me a0 503 injected\nafter 50ms\nc2 me a0 503 injected\nafter 50ms\nc3 me a0 503 injected\nafter 50ms\nc4 me a0 503 injected"), ""},
+	{"a loop behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked\nafter 300ms") + "after 3s",
+		"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
+	{"the old access token, and the new one in the end", "policy keep\nadvance 15m\n" + loop(6, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "c1 me a6 200\nafter 3s",
+		"repeated_failure[2 4 6 8 10 12]"},
+	{"a suite that types a wrong password before the right one", loop(6, "c1 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other"), ""},
+	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
+	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
+		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},
+	{"two workers at the same time, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
+		loop(6, "c2 login:POST - 401 invalid_credentials injected later\nc1 login:POST - 200 other\nlater\n"+
+			"c1 login:POST - 401 invalid_credentials injected later\nc2 login:POST - 200 other\nlater"), ""},
+	{"five wrong passwords, and then the right one", loop(5, "c1 login:POST - 401 invalid_credentials injected\n") + "c1 login:POST - 200 other", "repeated_failure[2 3 4 5 6]"},
+	{"the same wrong password, while another client logs in over its own connection", "c2 login:POST - 200 other\n" +
+		loop(6, "c1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), "repeated_failure[3 5 7 9 11 13]"},
+	{"a loop while somebody mistypes a password", loop(8, "c1 me a0 401 token_revoked") + "c2 login - 401 stranger invalid_credentials injected\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
+	{"two tabs in a loop without end", loop(40, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 81) + "]"},
+	{"two tabs in a loop with little pauses", loop(8, "c1 me a0 | c2 me a0 503 injected\nafter 50ms"), "repeated_failure[" + numbers(2, 17) + "]"},
+	{"two tabs in a loop with little pauses, each time over a new connection", loops(8, "cX me a0 | cY me a0 503 injected\nafter 50ms"), "repeated_failure[" + numbers(2, 17) + "]"},
+	{"two tabs, five tries each", loop(5, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 11) + "]"},
+	{"a loop beside callers who try once", "c2 me a0 | c3 me a0 | c4 me a0 | c1 me a0 503 injected\n" + loop(5, "c1 me a0 503 injected"), "repeated_failure[" + numbers(5, 10) + "]"},
+	{"a poll with the expired token, then a refresh and more of the poll", expired + loop(5, "c1 me a0 401 token_expired\nafter 150ms") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 200\nafter 150ms") + "after 2s",
+		"repeated_failure[" + numbers(2, 7) + "]"},
+	{"three tabs, of which one tries five times", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 503 injected") + "c1 me a0 503 injected", "repeated_failure[2 5 8 11 14]"},
+	{"three tabs with three, five and seven tries", loop(3, "c1 me a0 | c2 me a0 | c3 me a0 503 injected") + loop(2, "c1 me a0 | c2 me a0 503 injected") + loop(2, "c1 me a0 503 injected"),
+		"repeated_failure[2 3 5 6 8 9 11 12 13 14 15 16]"},
+	{"two tabs, four tries each", loop(4, "c1 me a0 | c2 me a0 503 injected"), ""},
+	{"thirty callers over five of a browser's six connections, and a slow request over the other one", "browser\nc6 listing a0 200 later\n" +
+		loop(6, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected") + "later", ""},
+	{"forty callers over a browser's six connections", "browser\n" + loop(7, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected"), ""},
+	{"six callers side by side that are no browser's, seven tries each", loop(7, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected"),
+		"repeated_failure[" + numbers(2, 43) + "]"},
+	{"a loop, and one request of another tab", "c1 me a0 | c2 me a0 503 injected\n" + loop(5, "c1 me a0 503 injected"), "repeated_failure[2 4 5 6 7 8]"},
+	{"a loop over new connections, while another tab works", loops(6, "c1 listing a0 200 later\ncX me a0 503 injected\nlater"), "repeated_failure[3 5 7 9 11 13]"},
+	{"five methods on one path", "c1 me:GET - 405\nc1 me:PUT - 405\nc1 me:POST - 405\nc1 me:HEAD - 405\nc1 me:PATCH - 405", ""},
+	{"a loop beside the many requests of another client", loop(6, "c1 me a0 503 injected\n"+loop(300, "c2 me b0 200")), "repeated_failure[2 303 604 905 1206 1507]"},
+	{"three callers side by side, five tries each, one of them over a new connection", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 503 injected\nafter 150ms") +
+		"c1 me a0 | c2 me a0 | c4 me a0 503 injected", "repeated_failure[" + numbers(2, 16) + "]"},
+	{"callers without a token", loop(3, "c1 me - | c2 me - 401 token_missing"), ""},
+	{"five callers that each try five times", loop(5, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 502 injected\nafter 250ms"), "repeated_failure[" + numbers(2, 26) + "]"},
+	{"five callers that each try six times before the refresh", "advance 16m\n" + loop(6, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nafter 250ms") +
+		"c1 refresh r0 200\n" + loop(5, "c1 me a1 200") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
+	{"callers that start together, with pauses by chance that grow", "c1 me a0 | c2 me a0 503 injected\nafter 800ms\nc1 me a0 503 injected\nafter 430ms\nc2 me a0 503 injected\n" +
+		"after 1200ms\nc1 me a0 503 injected\nafter 150ms\nc2 me a0 503 injected\nafter 900ms\nc1 me a0 503 injected\nafter 300ms\nc2 me a0 503 injected", ""},
+	{"groups of callers while the refresh waits as it was asked, all sent again", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc4 refresh r0 503 injected wait=3s\n" +
+		loop(5, "after 400ms\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "after 1s\nc4 refresh r0 200\n" + loop(6, "c1 me a1 | c2 me a1 | c3 me a1 200"), ""},
+	{"a poll while the refresh waits as it was asked, all sent again", expired + "c4 refresh r0 503 injected wait=3s\n" + loop(5, "after 500ms\nc1 me a0 401 token_expired") +
+		"after 500ms\nc4 refresh r0 200\n" + loop(6, "c1 me a1 200"), ""},
+	{"callers of another operation over another connection, all sent again", "advance 15m\nc2 listing a0 401 token_expired later\n" + loop(8, "c1 me a0 401 token_expired") +
+		"later\nc2 refresh r0 200\n" + loop(8, "c1 me a1 200") + "c2 listing a1 200", ""},
+	{"jobs that took the old token before another caller's refresh, each sent again", "advance 15m\nc2 listing a0 401 token_expired\nc2 refresh r0 200\n" +
+		loop(7, "c1 me a0 401 token_expired\nc1 me a1 200") + "c2 listing a1 200", ""},
+	{"many requests over one connection, all sent again", "advance 15m\n" + loop(12, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(12, "c1 me a1 200"), ""},
+	{"callers over two connections who each refresh and give up", "advance 15m\n" + loop(6, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" +
+		loop(5, "c1 refresh r0 | c2 refresh r0 401 token_reused"), "two_refreshes[" + numbers(14, 24) + "]"},
+	{"callers over two connections, only one of whom is sent again", "advance 15m\n" + loop(6, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200",
+		"not_repeated[13 14]"},
+	{"tries with pauses over one connection, and as many after a refresh", "advance 15m\n" + loop(14, "c1 me a0 401 token_expired\nafter 90ms") + "c1 refresh r0 200\n" + loop(14, "c1 me a1 200"),
+		"repeated_failure[" + numbers(2, 15) + "]"},
+	{"two polls until the outage ends", loop(7, "c1 me a0 | c2 me a0 503 injected\nafter 60ms") + loop(7, "c1 me a0 | c2 me a0 200\nafter 60ms"), "repeated_failure[" + numbers(2, 15) + "]"},
+	{"six callers side by side, one of whom polls on", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(24, "after 400ms\nc1 me a0 503 injected"), "repeated_failure[" + numbers(2, 31) + "]"},
+	{"six callers side by side, three tries each, spread by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(6, "after 90ms\nc1 me a0 503 injected\nafter 70ms\nc2 me a0 503 injected"), ""},
+	{"callers in a queue that wait as they are asked, five times", loop(5, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
+	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
+	{"a loop under Retry-After until it works", loop(6, "c1 me a0 503 injected wait=1s") + loop(6, "c1 me a0 200") + "after 3s",
+		"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
+	{"a loop under Retry-After with a stall", loop(6, "c1 me a0 503 injected wait=1s") + "after 120ms\n" + loop(3, "c1 me a0 503 injected wait=1s") + "after 3s",
+		"repeated_failure[2 3 4 5 6 7 8 9 10] retry_after_ignored[2 3 4 5 6 7 8 9 10]"},
+	{"a loop with the old token, and a refresh at the second try that nobody uses", expired + loop(6, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nc1 refresh r0 200\nafter 3s",
+		"repeated_failure[2 3 4 5 6 7 8] not_repeated[8 10]"},
+	{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
+	{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
+	{"widgets that load during a slow refresh that is refused, and a login", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked later\n" +
+		loop(6, "after 150ms\nc1 me a0 401 token_revoked") + "later\nc1 login - 200 other\n" + loop(7, "c1 me b0 200"), ""},
+	{"jobs that took the old token before they waited, each sent again", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(7, "after 30ms\nc1 me a0 401 token_expired\nc1 me a1 200"), ""},
+	{"a stale poll beside another one", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(9, "after 500ms\nc1 me a0 401 token_expired\nc2 me a1 200"),
+		"repeated_failure[2 5 7 9 11 13 15 17 19 21]"},
+	{"a stale poll behind a crowd", "advance 15m\n" + loop(6, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(12, "c1 me a1 200") + "after 1s\n" +
+		loop(5, "c1 me a0 401 token_expired\nc2 me a1 200\nafter 500ms"), "repeated_failure[27 29 31 33 35]"},
+	{"a loop right behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked"),
+		"two_refreshes[3 4] repeated_failure[5 6 7 8 9 10 11 12]"},
+	{"widgets that load during a slow refresh", "advance 15m\nc1 me a0 401 token_expired\nc9 refresh r0 200 later\n" + loop(6, "after 150ms\nc1 me a0 401 token_expired") + "later\n" + loop(7, "c1 me a1 200"), ""},
+	{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "\nafter 3s", "repeated_failure[2 4 6 8 10] not_repeated[2 3]"},
+	{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
+	{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
+}
