@@ -12,6 +12,7 @@ type connection struct {
 	uses  int         // requests over it
 }
 
+// connectionsOf finds the connections of a record, and joins those of one client.
 func connectionsOf(record []*Exchange) connections {
 	all := make(connections)
 	bySession := make(map[string]*Exchange)
@@ -53,7 +54,8 @@ func (all connections) client(e *Exchange) *connection {
 func (all connections) isSame(a, b *Exchange) bool { return all.client(a) == all.client(b) }
 
 // mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client may have
-// opened since a was answered, or nothing is known of their connections, which had no other request.
+// opened since a was answered, or nothing is known of their connections: they had no other request, or a proxy hides
+// when they were opened.
 func (all connections) mayBeSame(a, b *Exchange) bool {
 	if all.isSame(a, b) || all.isSingle(a) && all.isSingle(b) || b.Opened.IsZero() {
 		return true

@@ -15,8 +15,8 @@ const (
 
 // repeatedFailure: the same operation with the same token, or without a token with the same body, failed five times
 // in a row: no success, and no pause over five seconds between. Each request of such a chain certainly follows the
-// one before it (Exchange.follows); those that left together are no chain. All requests are shown that lie on a chain
-// of five.
+// one before it (Exchange.follows), and came sooner than that asked, if it did (Retry-After); those that left together
+// are no chain. All requests are shown that lie on a chain of five.
 //
 // A changed body or query hides nothing when a token is there; another path or method is another request. A request
 // that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told
@@ -103,9 +103,9 @@ func (e *Exchange) effort() effort {
 }
 
 // rows returns the failures of each effort that nothing interrupts: no success and no change of epoch. Without a
-// token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong password
-// before the right one does not loop, nor does one that registers its user, who is there, before it logs in, or a page
-// that looks for a session at each load before that.
+// token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong
+// password before the right one does not loop, nor does one that registers its user, who is there, before it logs in, or
+// a page that looks for a session at each load before that.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
