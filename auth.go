@@ -58,18 +58,14 @@ func readRegistration(in *request.Form) (*account.User, string, error) {
 	switch {
 	case u.Username == "" && len(in.Faults) == 0:
 		in.Fault("username", "is required (or an email)")
-	case !account.IsUsername(u.Username):
-		in.Fault(nameField, "must be 3 to 64 of letters, digits and . _ @ + -"+serving)
-	}
-	if u.Email != "" && !account.IsEmail(u.Email) {
-		in.Fault("email", "must be an e-mail address")
-	}
-	if !account.IsName(u.Name) {
-		in.Fault("name", "must be at most 256 bytes")
+	case account.FaultOf("username", u.Username) != "":
+		in.Fault(nameField, account.FaultOf("username", u.Username)+serving)
 	}
 	password := in.Text("password")
-	if !account.IsPassword(password) {
-		in.Fault("password", "must be 8 to 256 bytes")
+	for _, m := range [][2]string{{"email", u.Email}, {"name", u.Name}, {"password", password}} {
+		if fault := account.FaultOf(m[0], m[1]); fault != "" {
+			in.Fault(m[0], fault)
+		}
 	}
 	return u, password, in.Err()
 }

@@ -53,7 +53,7 @@ func (r *UserRecord) check(probe *Embedded) error {
 		return passwd.ErrTooManyRounds
 	case !isWordID(r.ID) || probe.users[r.ID] != seed || probe.gone[r.ID]:
 		return errors.New("must have an id of its own")
-	case !IsUsername(r.Username) || !IsName(r.Name) || r.Email != "" && !IsEmail(r.Email):
+	case FaultOf("username", r.Username)+FaultOf("email", r.Email)+FaultOf("name", r.Name) != "":
 		return errors.New("must have username, email and name as register takes them")
 	case r.Role != "user" && r.Role != "admin" || !inRange(r.Created):
 		return errors.New(`must have the role "user" or "admin", and created in the years 1970 to 2199`)

@@ -74,11 +74,11 @@ func (s seed) user() (*User, error) {
 		u.Created = s.CreatedAt.UnixMilli()
 	}
 	switch {
-	case !IsUsername(u.Username):
-		return nil, errors.New("username must be 3 to 64 of letters, digits and . _ @ + -")
-	case !IsUsername(u.ID):
-		return nil, errors.New("id must be 3 to 64 of letters, digits and . _ @ + -")
-	case u.Email != "" && !IsEmail(u.Email):
+	case FaultOf("username", u.Username) != "":
+		return nil, errors.New("username " + FaultOf("username", u.Username))
+	case FaultOf("username", u.ID) != "": // ids are made of the same
+		return nil, errors.New("id " + FaultOf("username", u.ID))
+	case FaultOf("email", u.Email) != "":
 		return nil, errors.New("email is not an e-mail address")
 	case u.Role != "user" && u.Role != "admin":
 		return nil, errors.New(`role must be "user" or "admin"`)

@@ -106,8 +106,24 @@ func (r *UserRecord) User(seed *User) (*User, error) {
 
 const maxWord = 64 // bytes of a user name or an id
 
-// IsUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
-func IsUsername(s string) bool { return isWord(s, 3, maxWord, "._@+-") }
+// FaultOf returns what is wrong with the username, email, name or password of a user, as a part of a sentence; "" if
+// nothing is. An email may be absent. Limits are in bytes.
+func FaultOf(field, value string) string {
+	switch {
+	case field == "username" && !isUsername(value):
+		return "must be 3 to 64 of letters, digits and . _ @ + -"
+	case field == "email" && value != "" && !isEmail(value):
+		return "must be an e-mail address"
+	case field == "name" && len(value) > 256:
+		return "must be at most 256 bytes"
+	case field == "password" && (len(value) < 8 || len(value) > 256):
+		return "must be 8 to 256 bytes"
+	}
+	return ""
+}
+
+// isUsername reports whether s is 3 to 64 of ASCII letters, digits and ._@+-
+func isUsername(s string) bool { return isWord(s, 3, maxWord, "._@+-") }
 
 // isWord reports whether s is least to most of ASCII letters, digits and the bytes of others.
 func isWord(s string, least, most int, others string) bool {
@@ -120,14 +136,8 @@ func isWord(s string, least, most int, others string) bool {
 	return least <= len(s) && len(s) <= most
 }
 
-// IsName reports whether s is short enough for the name of a user: at most 256 bytes.
-func IsName(s string) bool { return len(s) <= 256 }
-
-// IsPassword reports whether s is 8 to 256 bytes.
-func IsPassword(s string) bool { return 8 <= len(s) && len(s) <= 256 }
-
-// IsEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
-func IsEmail(s string) bool {
+// isEmail reports whether s is one address and nothing else (RFC 5322 section 3.4.1), of at most 254 bytes.
+func isEmail(s string) bool {
 	parsed, err := mail.ParseAddress(s)
 	return err == nil && parsed.Address == s && len(s) <= 254 && utf8.ValidString(s)
 }

@@ -92,29 +92,24 @@ func (b *bench) putUser(w http.ResponseWriter, r *http.Request) error {
 func (b *bench) readUser(ctx context.Context, in *strict.Form) (*userOrder, error) {
 	in.Truth("disabled", false)
 	in.OneOf("role", "user", "admin")
-	if email := in.Text("email"); email != "" && !account.IsEmail(email) {
-		in.Fault("email", "must be an e-mail address")
-	}
-	if !account.IsName(in.Text("name")) {
-		in.Fault("name", "must be at most 256 bytes")
-	}
-	password := in.Text("password")
-	if in.Has("password") && !account.IsPassword(password) {
-		in.Fault("password", "must be 8 to 256 bytes")
+	for _, field := range []string{"email", "name", "password"} {
+		if fault := account.FaultOf(field, in.Text(field)); fault != "" && in.Has(field) {
+			in.Fault(field, fault)
+		}
 	}
 	order := &userOrder{Form: in}
 	if err := in.Err(); err != nil || !in.Has("password") {
 		return order, err
 	}
-	credential, err := b.lab.Hash(ctx, password)
+	credential, err := b.lab.Hash(ctx, in.Text("password"))
 	order.credential = &credential
 	return order, err
 }
 
 // checkNew notes what is missing for a new user of this name.
 func (o *userOrder) checkNew(username string) {
-	if !account.IsUsername(username) {
-		o.Fault("username", "must be 3 to 64 of letters, digits and . _ @ + -")
+	if fault := account.FaultOf("username", username); fault != "" {
+		o.Fault("username", fault)
 	}
 	if o.credential == nil {
 		o.Fault("password", "is required for a new user")
