@@ -1,4 +1,5 @@
-// files.go owns the published files: the folder that hubs share, and which set in it is published. publish.go publishes.
+// files.go owns the published files: the folder that hubs share, and which set in it is published. publish.go
+// publishes.
 
 package engine
 

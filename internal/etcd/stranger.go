@@ -1,4 +1,5 @@
-// stranger.go tells what waiting does not cure: answers that no etcd gives, and certificates that the hub doesn't trust.
+// stranger.go tells what waiting does not cure: answers that no etcd gives, and certificates that the hub doesn't
+// trust.
 
 package etcd
 

@@ -66,8 +66,8 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 
 const encodedMACLen = 43 // 32 bytes in unpadded base64
 
-// encodedIssuer is how every payload begins. A whole number of groups of three bytes is encoded, so what follows changes
-// none of its letters.
+// encodedIssuer is how every payload begins. A whole number of groups of three bytes is encoded, so what follows
+// changes none of its letters.
 var encodedIssuer = tokenEncoding.EncodeToString([]byte(`{"iss":"` + issuer + `","sub":"`))
 
 // Resembles reports whether text has the form of a token of a hub, whoever signed it. Those of other issuers have not.

@@ -16,8 +16,8 @@ import (
 const MaxBody = 64 << 10 // bytes of a JSON or form body
 
 // ReadForm reads the body of r: JSON or application/x-www-form-urlencoded, at most 64 KiB, in UTF-8. If mayBeEmpty, no
-// body is an empty form. ReadForm ignores the query, because queries end up in logs and histories. Errors: a 400, 413 or
-// 415.
+// body is an empty form. ReadForm ignores the query, because queries end up in logs and histories. Errors: a 400, 413
+// or 415.
 func ReadForm(w http.ResponseWriter, r *http.Request, mayBeEmpty bool) (*Form, error) {
 	body, err := readBody(w, r, MaxBody)
 	if err != nil {

@@ -10,17 +10,21 @@ type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client, once all are joined: the order of its first arrival
 	uses  int         // requests over it
+	last  *Exchange   // over it
 }
 
-// connectionsOf finds the connections of a record, and joins those of one client.
+// connectionsOf finds the connections of a record and what came after what over each, and joins those of one client.
 func connectionsOf(record []*Exchange) connections {
 	all := make(connections)
 	bySession := make(map[string]*Exchange)
 	for _, e := range record {
-		if all[e.Conn] == nil {
-			all[e.Conn] = &connection{first: e.Arrival.Order}
+		c := all[e.Conn]
+		if c == nil {
+			c = &connection{first: e.Arrival.Order}
+			all[e.Conn] = c
 		}
-		all[e.Conn].uses++
+		e.comesAfter(c.last)
+		c.uses, c.last = c.uses+1, e
 		if other := bySession[e.Session]; other != nil {
 			all.join(other, e)
 		}

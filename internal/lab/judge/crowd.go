@@ -137,7 +137,7 @@ func (c *trial) givesUp(first, last *Exchange, fewRounds bool) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
-		case r.exchanged() || r.Session != s.id && !c.conns.mayBeSame(first, r):
+		case r.exchanged() || !c.conns.mayBeSame(first, r):
 			return false
 		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
 			return false // a login that succeeded, or somebody else's: a client's own password is right

@@ -37,7 +37,6 @@ type Verdict struct {
 // Introspection is no use of a token (RFC 7662), so no rule looks at it.
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
-	findBeginnings(record)
 	c := &trial{record: record, now: now, ended: ended, conns: connectionsOf(record), sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
 	for _, e := range record {
 		switch {
@@ -136,8 +135,8 @@ func (c *trial) timeIsUp(e *Exchange) bool {
 	return waited > reaction
 }
 
-// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again, a second late.
-// A verdict does not wait for that longer than for a reaction.
+// waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again, a second
+// late. A verdict does not wait for that longer than for a reaction.
 func (c *trial) waitIsOver(e *Exchange, wait time.Duration) bool {
 	over := min(wait+late, reaction) - e.End.until(c.now)
 	if wait == 0 || wait+stall > reaction || e.Epoch < len(c.ended) || over <= 0 {

@@ -11,7 +11,8 @@ import (
 //
 // Not judged: a client that refreshes meanwhile or has the new pair already, that waits to try a refresh again which
 // failed without a refusal (triesOn), that logs in or out instead, that goes on in a session in which the user had
-// logged in since the token expired, whose refresh token has expired, too, or that did not get the answer; and a logout.
+// logged in since the token expired, whose refresh token has expired, too, or that did not get the answer; and a
+// logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -87,8 +88,8 @@ func (s *session) usedAgain(e *Exchange) *Exchange {
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, and did not go on in s.
 // Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
-// Over a connection of what was sent with e it is the caller of e that does so, whatever others of the session do, and so
-// it may be where connections have one request each.
+// Over a connection of what was sent with e it is the caller of e that does so, whatever others of the session do, and
+// so it may be where connections have one request each.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {

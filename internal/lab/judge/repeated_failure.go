@@ -38,12 +38,14 @@ func (c *trial) repeatedFailure() {
 // withoutAnswered returns a row without what a login over the same connection answered: of workers that share a token,
 // each may log in anew.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
+	first := make(map[int64]*Exchange) // over each connection, until a login follows
+	for i := len(row) - 1; i >= 0; i-- {
+		first[row[i].Conn] = row[i]
+	}
 	for _, login := range c.logins {
-		if login.Given == nil || !login.received() {
-			continue
-		}
-		if slices.ContainsFunc(row, func(e *Exchange) bool { return e.Conn == login.Conn && e.endedBefore(login) }) {
+		if e := first[login.Conn]; e != nil && e.endedBefore(login) && login.Given != nil && login.received() {
 			row = withoutFew(row, login.Conn)
+			delete(first, login.Conn)
 		}
 	}
 	return row
@@ -104,8 +106,8 @@ func (e *Exchange) effort() effort {
 
 // rows returns the failures of each effort that nothing interrupts: no success and no change of epoch. Without a
 // token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong
-// password before the right one does not loop, nor does one that registers its user, who is there, before it logs in, or
-// a page that looks for a session at each load before that.
+// password before the right one does not loop, nor does one that registers its user, who is there, before it logs in,
+// or a page that looks for a session at each load before that.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
@@ -141,8 +143,8 @@ func (c *trial) rows() [][]*Exchange {
 	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
 }
 
-// ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps its
-// connection opens none for a success.
+// ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps
+// its connection opens none for a success.
 func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
 	own := c.conns.isSingle(last) && c.conns.mayBeSame(last, e)

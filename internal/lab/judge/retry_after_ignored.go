@@ -18,8 +18,8 @@ const tolerance = 50 * time.Millisecond
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
 // in the second half of the time, too, does not wait at all, and outside a browser a request that succeeds over the
-// connection of the answer, or over one opened since, is the retry. In a browser what comes within apart may have waited
-// for another caller (mayQueue).
+// connection of the answer, or over one opened since, is the retry. In a browser what comes within apart may have
+// waited for another caller (mayQueue).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -228,8 +228,8 @@ func (l *line) keep(e *Exchange) bool {
 	return kept >= 0
 }
 
-// asksFor reports whether e has the same query and body as other. A client may change them for a retry. Nobody reads the
-// body of a request that a fault answers.
+// asksFor reports whether e has the same query and body as other. A client may change them for a retry. Nobody reads
+// the body of a request that a fault answers.
 func (e *Exchange) asksFor(other *Exchange) bool {
 	return e.Query == other.Query && (e.Body == other.Body || e.Injected || other.Injected)
 }
@@ -252,8 +252,8 @@ func (l *line) hurry(e *Exchange, excused bool) {
 	}
 }
 
-// pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, and not by
-// another client, or nil.
+// pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, and not
+// by another client, or nil.
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
 		if p := l.pleas[i]; p.hurried == nil && !p.isDue(e) && e.follows(p.answer) && l.conns.mayBeSame(p.answer, e) {

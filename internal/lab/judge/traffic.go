@@ -8,19 +8,14 @@ import (
 	"time"
 )
 
-// findBeginnings finds when the client began each exchange: when it opened the connection, if it did so for it. And it
-// finds which may have waited for their connection.
-func findBeginnings(record []*Exchange) {
-	last := make(map[int64]*Exchange) // over each connection
-	for _, e := range record {
-		before := last[e.Conn]
-		e.began = e.sent().Machine
-		if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
-			e.began = e.Opened
-		}
-		e.waited = before != nil && e.leftAt().Sub(before.End.Machine) <= idle
-		last[e.Conn] = e
+// comesAfter finds when the client began e: when it opened the connection, if it did so for it; and whether e may have
+// waited for its connection. before is what came last over that, or nil.
+func (e *Exchange) comesAfter(before *Exchange) {
+	e.began = e.sent().Machine
+	if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
+		e.began = e.Opened
 	}
+	e.waited = before != nil && e.leftAt().Sub(before.End.Machine) <= idle
 }
 
 // isUnderWay reports whether e, which had begun before, had not been answered yet.
