@@ -9,6 +9,7 @@ type connections map[int64]*connection
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client, once all are joined: the order of its first arrival
+	guest bool        // of the client, once all are joined: it has used no session
 	uses  int         // requests over it
 	last  *Exchange   // over it
 }
@@ -20,17 +21,19 @@ func connectionsOf(record []*Exchange) connections {
 	for _, e := range record {
 		c := all[e.Conn]
 		if c == nil {
-			c = &connection{first: e.Arrival.Order}
+			c = &connection{first: e.Arrival.Order, guest: true}
 			all[e.Conn] = c
 		}
 		e.comesAfter(c.last)
 		c.uses, c.last = c.uses+1, e
+		if e.Session == "" {
+			continue
+		}
+		all.client(e).guest = false
 		if other := bySession[e.Session]; other != nil {
 			all.join(other, e)
 		}
-		if e.Session != "" {
-			bySession[e.Session] = e
-		}
+		bySession[e.Session] = e
 	}
 	return all
 }
@@ -38,7 +41,7 @@ func connectionsOf(record []*Exchange) connections {
 func (all connections) join(a, b *Exchange) {
 	x, y := all.client(a), all.client(b)
 	if x != y {
-		y.of, x.first = x, min(x.first, y.first)
+		y.of, x.first, x.guest = x, min(x.first, y.first), x.guest && y.guest
 	}
 }
 
@@ -65,6 +68,12 @@ func (all connections) mayBeSame(a, b *Exchange) bool {
 		return true
 	}
 	return b.Opened.After(a.End.Machine) && all.client(b).first > a.End.Order
+}
+
+// isSibling reports whether a guest sent a, and opened the connection of b together with that of a: a page opens several
+// for its first requests, and some clients take turns between two.
+func (all connections) isSibling(a, b *Exchange) bool {
+	return all.client(a).guest && b.Opened.Sub(a.Opened).Abs() <= apart
 }
 
 // isSingle reports whether nothing else came over the connection of e.

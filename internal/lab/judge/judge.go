@@ -103,23 +103,23 @@ func (c *trial) judgeSession(s *session) {
 
 // find adds a finding that these exchanges show, if there are any.
 func (c *trial) find(rule, sentence string, shown ...*Exchange) {
-	c.verdict.Findings = add(c.verdict.Findings, rule, sentence, shown)
+	add(&c.verdict.Findings, rule, sentence, shown)
 }
 
 // note adds a note that these exchanges show, if there are any.
 func (c *trial) note(rule, sentence string, shown ...*Exchange) {
-	c.verdict.Notes = add(c.verdict.Notes, rule, sentence, shown)
+	add(&c.verdict.Notes, rule, sentence, shown)
 }
 
-func add(list []Finding, rule, sentence string, shown []*Exchange) []Finding {
+func add(list *[]Finding, rule, sentence string, shown []*Exchange) {
 	if len(shown) == 0 {
-		return list
+		return
 	}
 	f := Finding{Rule: rule, Sentence: sentence, Seqs: seqs(shown)}
 	for _, e := range shown {
 		f.Session = cmp.Or(f.Session, e.Session, e.Addressed)
 	}
-	return append(list, f)
+	*list = append(*list, f)
 }
 
 // timeIsUp reports whether the client has had its time to react to the answer to e. A change of epoch ends the time

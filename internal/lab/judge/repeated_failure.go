@@ -149,7 +149,7 @@ func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
 	own := c.conns.isSingle(last) && c.conns.mayBeSame(last, e)
 	for _, before := range row {
-		own = own || c.conns.isSame(before, e)
+		own = own || c.conns.isSame(before, e) || c.conns.isSibling(before, e)
 	}
 	return own && last.endedBefore(e)
 }

@@ -17,7 +17,7 @@ func (c *trial) tokenInAddress() {
 	}
 }
 
-// groups is exchanges by session, in the order in which the sessions came up.
+// groups is exchanges by session, or by another name, in the order in which the names came up.
 type groups struct {
 	index map[string]int
 	each  [][]*Exchange
@@ -25,11 +25,11 @@ type groups struct {
 
 func newGroups() *groups { return &groups{index: make(map[string]int)} }
 
-func (g *groups) add(session string, shown ...*Exchange) {
-	i, ok := g.index[session]
+func (g *groups) add(name string, shown ...*Exchange) {
+	i, ok := g.index[name]
 	if !ok {
 		i = len(g.each)
-		g.index[session] = i
+		g.index[name] = i
 		g.each = append(g.each, nil)
 	}
 	g.each[i] = append(g.each[i], shown...)
