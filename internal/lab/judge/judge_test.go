@@ -98,6 +98,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
 		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nafter 1s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
+		{"one of two callers, each over its own connection, waits", "c1 me a0 200\nc2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 600ms\nc2 me a0 200\nafter 700ms\nc1 me a0 200\nafter 3s", ""},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
 		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},

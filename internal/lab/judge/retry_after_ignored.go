@@ -41,7 +41,7 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for _, p := range all {
-		if p.hurried != nil && !p.wasQuiet() {
+		if p.hurried != nil && !p.spell.restless && !p.wasQuiet() {
 			p.spell.restless = true
 		}
 	}
@@ -115,18 +115,28 @@ func (p *plea) wasIgnored() bool {
 // another caller.
 func (p *plea) hurriedWorked() bool {
 	e := p.hurried
-	return !e.Browser && !e.failed() && (e.Conn == p.answer.Conn || e.Opened.After(p.answer.End.Machine)) &&
+	return !e.Browser && !e.failed() && p.connects(e) &&
 		(!p.punctual || p.answer.End.until(e.sent()) <= apart)
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
-// was in time for another answer.
+// was in time for another answer or came over another connection.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
 		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-tolerance
 	})
-	return n == 0 || p.answer.End.until(first[n-1].sent()) <= p.answer.RetryAfter/2
+	for n--; n >= 0 && p.answer.End.until(first[n].sent()) > p.answer.RetryAfter/2; n-- {
+		if p.connects(first[n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// connects reports whether e came over the connection of the answer, or over one opened since.
+func (p *plea) connects(e *Exchange) bool {
+	return e.Conn == p.answer.Conn || e.Opened.After(p.answer.End.Machine)
 }
 
 // line is the same request, time and again.
