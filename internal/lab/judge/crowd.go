@@ -23,7 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*whole.callers():
+	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller

@@ -2,6 +2,8 @@
 
 package judge
 
+import "slices"
+
 // expiry is one need for a new pair, and the refreshes for it.
 //
 // Refreshes with one token belong to one expiry until the successor pair has expired, has been found expired, or has
@@ -136,27 +138,34 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Token.Generation
-	waiting, recent := make(map[place]int), 0
+	recent := func(e *Exchange) bool { return min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction }
+	var left []*Exchange
 	for _, e := range s.from(s.firstRefused[old]) {
-		p := e.place()
-		switch {
-		case e.Arrival.Order >= r.Arrival.Order:
-			if recent > 0 || r.End.Order == 0 || !inTime(r, e) {
-				return recent > 0
-			}
-			if e.isAccess() && e.Token.Generation > r.Token.Generation && waiting[p] > 0 {
+		if e.Arrival.Order >= r.Arrival.Order {
+			switch {
+			case slices.ContainsFunc(left, recent):
+				return true
+			case r.End.Order == 0 || !inTime(r, e):
+				return false
+			case e.isAccess() && e.Token.Generation > r.Token.Generation && firstOf(left, e, (*Exchange).endedBefore) >= 0:
 				return true
 			}
+			continue
+		}
+		switch i := firstOf(left, e, (*Exchange).endedBefore); {
 		case !e.isAccess():
-		case e.Token.Generation > old && waiting[p] > 0:
-			waiting[p]--
-			recent = max(0, recent-1)
 		case e.Token.Generation == old && e.refused() && e.endedBefore(r):
-			waiting[p]++
-			if min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction {
-				recent++
-			}
+			left = append(left, e)
+		case e.Token.Generation > old && i >= 0:
+			left = slices.Delete(left, i, i+1)
 		}
 	}
 	return false
+}
+
+// firstOf returns the index of the first of these requests that e may be again, since it was over before. It is
+// negative without one.
+func firstOf(left []*Exchange, e *Exchange, over func(before, e *Exchange) bool) int {
+	p := e.place()
+	return slices.IndexFunc(left, func(before *Exchange) bool { return before.place() == p && over(before, e) })
 }

@@ -99,6 +99,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nafter 1s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
 		{"one of two callers, each over its own connection, waits", "c1 me a0 200\nc2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 600ms\nc2 me a0 200\nafter 700ms\nc1 me a0 200\nafter 3s", ""},
+		{"a timer that fires each second", loop(3, "slow 5ms c1 me a0 503 injected wait=2s\nafter 994ms\n") + "c1 me a0 200\nafter 1s\nc1 me a0 200\nafter 3s", "retry_after_ignored[2 3 4 5]"},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
 		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},
@@ -205,6 +206,7 @@ func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	five := "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nc1 refresh r0 200\n"
 	check(t, []row{
+		{"a slow one of two", "advance 15m\nc1 me a0 401 token_expired later\nc2 me a0 401 token_expired\nc2 refresh r0 200\n" + loop(2, "c2 me a1 200") + "later\nafter 3s", "not_repeated[2 4]"},
 		{"four of five", five + "c1 me a1 200\nafter 2s", "not_repeated[3 4 5 6 7]"},
 		{"four of five, too early to tell", five + "c1 me a1 200", ""},
 		{"none", five + loop(5, "c1 me a1 200") + "after 2s", ""},

@@ -20,44 +20,25 @@ func (c *trial) notRepeated(s *session) {
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
 // Where as many are left as of another caller's, the latest count as left: they found the refresh under way.
-func (s *session) abandoned(granted *Exchange) []*Exchange {
-	waiting := make(map[place][]*Exchange)
+func (s *session) abandoned(granted *Exchange) (left []*Exchange) {
 	after := func(e *Exchange) bool { return e.Arrival.Order > granted.End.Order }
 	for _, e := range s.from(s.firstRefused[granted.Current.Generation]) {
-		p := e.place()
 		switch {
-		case after(e) && len(waiting) == 0, after(e) && e.Arrival.Machine.Sub(granted.End.Machine) > reaction+longest:
-			return flatten(waiting)
+		case after(e) && len(left) == 0, after(e) && e.Arrival.Machine.Sub(granted.End.Machine) > reaction+longest:
+			return left
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case !e.isAccess():
 		case e.Token.Generation > granted.Current.Generation:
-			if w := waiting[p]; len(w) > 0 && (inTime(granted, e) || inTime(w[0], e)) {
-				waiting[p] = w[1:]
-			}
-			if len(waiting[p]) == 0 {
-				delete(waiting, p)
+			if i := firstOf(left, e, (*Exchange).endedBefore); i >= 0 && (inTime(granted, e) || inTime(left[i], e)) {
+				left = slices.Delete(left, i, i+1)
 			}
 		case e.saw("token_expired") && !after(e) && e.Token.isOf(&granted.Current.Pair):
-			waiting[p] = append(withoutRepeated(waiting[p], e), e)
+			if i := firstOf(left, e, (*Exchange).isFollowed); i >= 0 { // its caller has tried once more
+				left = slices.Delete(left, i, i+1)
+			}
+			left = append(left, e)
 		}
 	}
-	return flatten(waiting)
-}
-
-func flatten(waiting map[place][]*Exchange) (all []*Exchange) {
-	for _, requests := range waiting {
-		all = append(all, requests...)
-	}
-	return all
-}
-
-// withoutRepeated returns the requests but for the first one that e, the same request, followed: its caller has tried
-// once more.
-func withoutRepeated(requests []*Exchange, e *Exchange) []*Exchange {
-	i := slices.IndexFunc(requests, e.follows)
-	if i < 0 {
-		return requests
-	}
-	return slices.Delete(requests, i, i+1)
+	return left
 }

@@ -10,6 +10,10 @@ import (
 // tolerance is how much earlier than asked a request may come: timers of clients fire a little early.
 const tolerance = 50 * time.Millisecond
 
+// precise is how much earlier it may come that is to excuse another one, which came too soon. A client that sends by
+// the clock, whatever it is answered, is as much too early as the answer took: an error takes 5 ms.
+const precise = 2 * time.Millisecond
+
 // retryAfterIgnored: a request was sent again sooner than the answer to it had asked for with Retry-After (RFC 9110
 // section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same
 // session or, without a token, with the same body. But one with another query or body is no retry, if the one that was
@@ -124,7 +128,7 @@ func (p *plea) hurriedWorked() bool {
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
-		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-tolerance
+		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-precise
 	})
 	for n--; n >= 0 && p.answer.End.until(first[n].sent()) > p.answer.RetryAfter/2; n-- {
 		if p.connects(first[n]) {
@@ -246,7 +250,11 @@ func (e *Exchange) asksFor(other *Exchange) bool {
 
 // isDue reports whether the time that the answer asked for was over when e came.
 func (p *plea) isDue(e *Exchange) bool {
-	return p.answer.endedBefore(e) && p.answer.End.until(e.Arrival) >= p.answer.RetryAfter-tolerance
+	early := tolerance
+	if p.hurried != nil {
+		early = precise
+	}
+	return p.answer.endedBefore(e) && p.answer.End.until(e.Arrival) >= p.answer.RetryAfter-early
 }
 
 // hurry notes that e came sooner than the answer before it had asked for, if it did and is the first. It is excused if

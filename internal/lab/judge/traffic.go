@@ -36,7 +36,7 @@ const opening = 25 * time.Millisecond
 const idle = 40 * time.Millisecond
 
 // atOnce is how long a client takes at most that sends the next request as soon as it has an answer.
-const atOnce = 3 * time.Millisecond
+const atOnce = 10 * time.Millisecond
 
 // traffic is a row and how it came.
 type traffic struct {
