@@ -209,7 +209,7 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 // isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
-	if slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) && !c.timeIsUp(last) {
+	if slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) && !c.isPast(last.free) {
 		return false
 	}
 	return c.waitIsOver(last, longestWait(row))

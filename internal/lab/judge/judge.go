@@ -123,12 +123,18 @@ func add(list *[]Finding, rule, sentence string, shown []*Exchange) {
 }
 
 // timeIsUp reports whether the client has had its time to react to the answer to e. A change of epoch ends the time
-// without a result; if nothing but time is missing, the verdict is open.
+// without a result.
 func (c *trial) timeIsUp(e *Exchange) bool {
 	if e.Epoch < len(c.ended) {
 		return e.free.until(c.ended[e.Epoch]) > reaction
 	}
-	waited := e.free.until(c.now)
+	return c.isPast(e.free)
+}
+
+// isPast reports whether a client that was free to react at that time has had the time for it. If nothing but time is
+// missing, the verdict is open.
+func (c *trial) isPast(free Mark) bool {
+	waited := free.until(c.now)
 	if waited <= reaction {
 		c.verdict.Open = max(c.verdict.Open, reaction-waited+time.Millisecond)
 	}

@@ -35,15 +35,15 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// withoutAnswered returns a row without what a login over the same connection answered: of workers that share a token,
-// each may log in anew.
+// withoutAnswered returns a row without the 401s that a login over the same connection answered: of workers that share
+// a token, each may log in anew.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	first := make(map[int64]*Exchange) // over each connection, until a login follows
 	for i := len(row) - 1; i >= 0; i-- {
 		first[row[i].Conn] = row[i]
 	}
 	for _, login := range c.logins {
-		if e := first[login.Conn]; e != nil && e.endedBefore(login) && login.Given != nil && login.received() {
+		if e := first[login.Conn]; e != nil && e.refused() && e.endedBefore(login) && login.Given != nil && login.received() {
 			row = withoutFew(row, login.Conn)
 			delete(first, login.Conn)
 		}

@@ -126,6 +126,11 @@ var failures = []row{
 	{"pages that ask without a token over a connection and log in over another", loops(6, "cX me - 401 token_missing\ncY login - 200 other\ncY me b0 200"), ""},
 	{"a guest's loop, while another client works that began earlier", "c2 login - 200 other\nafter 110ms\n" + loop(6, "c3 me - 401 token_missing\nafter 300ms\nc2 me b0 200"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a page that tries over two connections in turn", "browser\nopen c2\n" + loop(4, "after 283ms\nc1 me a0 404 injected\nafter 283ms\nc2 me a0 404 injected\n"), "repeated_failure[2 3 4 5 6 7 8 9]"},
+	{"a page that tries with pauses, and then refreshes", "browser\nadvance 15m\n" + loop(12, "c1 me a0 401 token_expired\nafter 70ms\n") + "c1 refresh r0 200\nc1 me a1 200\nafter 3s", "repeated_failure[" + numbers(2, 13) + "]"},
+	{"a loop right before the policy is changed", loop(10, "c1 me a0 401 token_revoked\nafter 1s\n") + "policy allow\nafter 3s", "repeated_failure[" + numbers(2, 11) + "]"},
+	{"a page that polls, then tries to refresh in vain, and polls once more", "browser\n" + loop(7, "c1 me a0 401 token_revoked\nafter 3s\n") + "c1 refresh r0 401 token_revoked\nc1 me a0 401 token_revoked\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 10]"},
+	{"a loop over two connections in turn, and a login later", "c1 me a0 200 | c2 listing a0 200\n" + loop(3, "after 300ms\nc1 me a0 500 injected\nafter 300ms\nc2 me a0 500 injected\n") + "after 3s\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
+		"repeated_failure[4 5 6 7 8 9]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},

@@ -36,7 +36,7 @@ const opening = 25 * time.Millisecond
 const idle = 40 * time.Millisecond
 
 // atOnce is how long a client takes at most that sends the next request as soon as it has an answer.
-const atOnce = 10 * time.Millisecond
+const atOnce = 3 * time.Millisecond
 
 // traffic is a row and how it came.
 type traffic struct {
@@ -45,6 +45,7 @@ type traffic struct {
 	beside   int  // requests that were under way together with another
 	most     int  // requests under way at one time, of the first ones
 	turns    int  // requests over a connection that took turns with others after some had been under way together
+	rests    int  // requests over a connection that had rested (idle)
 	mayQueue bool // the callers may have waited for one another in a browser
 }
 
@@ -55,11 +56,12 @@ const (
 
 // traffic returns how a row came. In a browser callers may wait for one another while a page uses all connections that
 // a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the answer to one may
-// serve the others from the cache.
+// serve the others from the cache. But where the first ones, and most of all, came after a rest nobody waited.
 func (c *trial) traffic(row []*Exchange) *traffic {
 	t := &traffic{row: row}
 	t.cut()
-	t.mayQueue = row[0].Browser && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
+	rested := t.rests*2 > len(row) && row[1].leftAt().Sub(row[0].End.Machine) > idle
+	t.mayQueue = row[0].Browser && !rested && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
 	return t
 }
 
@@ -100,7 +102,9 @@ func (t *traffic) cut() {
 		}
 		byConn[e.Conn] = l
 		uses[e.Conn]--
-		l.add(e)
+		if l.add(e) {
+			t.rests++
+		}
 	}
 	t.beside = len(shared)
 }
@@ -183,7 +187,8 @@ func (s *streak) add(broken bool) {
 	s.longest = max(s.longest, s.now)
 }
 
-func (l *lane) add(e *Exchange) {
+// add adds e to end the lane, and reports whether that had rested.
+func (l *lane) add(e *Exchange) bool {
 	var rested time.Duration
 	if l.last != nil {
 		rested = e.leftAt().Sub(l.last.End.Machine)
@@ -196,4 +201,5 @@ func (l *lane) add(e *Exchange) {
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
 		l.last = e
 	}
+	return rested > idle
 }
