@@ -2,52 +2,58 @@
 
 package judge
 
-// connections has what the record knows of each connection. Those over which one session is used are of one client:
-// tabs and workers that share a session count as one.
-type connections map[int64]*connection
+import "slices"
 
+// connection is what the record knows of a connection, or of all those of a client.
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
-	first int         // of the client, once all are joined: the order of its first arrival
-	guest bool        // of the client, once all are joined: it has used no session
+	first int         // of the client: the order of its first arrival
+	guest bool        // of the client: it has used no session
+	group *connection // the first of those that were opened together, as a page opens several for its first requests
 	uses  int         // requests over it
-	last  *Exchange   // over it
+	last  *Exchange   // over it, so far
 }
 
-// connectionsOf finds the connections of a record and what came after what over each, and joins those of one client.
-func connectionsOf(record []*Exchange) connections {
-	all := make(connections)
-	bySession := make(map[string]*Exchange)
+// findClients finds the connection and the client of each exchange, and what came after what over each connection.
+// Those over which one session is used are of one client: tabs and workers that share a session count as one.
+func findClients(record []*Exchange) {
+	all := make(map[int64]*connection)
+	bySession := make(map[string]*connection)
+	var opened *Exchange // the first over the latest connection
 	for _, e := range record {
 		c := all[e.Conn]
 		if c == nil {
 			c = &connection{first: e.Arrival.Order, guest: true}
 			all[e.Conn] = c
+			if c.group = c; opened != nil && e.Opened.Sub(opened.Opened).Abs() <= apart {
+				c.group = opened.conn.group
+			}
+			opened = e
 		}
 		e.comesAfter(c.last)
-		c.uses, c.last = c.uses+1, e
+		e.conn, c.uses, c.last = c, c.uses+1, e
 		if e.Session == "" {
 			continue
 		}
-		all.client(e).guest = false
+		client := c.client()
+		client.guest = false
 		if other := bySession[e.Session]; other != nil {
-			all.join(other, e)
+			client.join(other.client())
 		}
-		bySession[e.Session] = e
+		bySession[e.Session] = c
 	}
-	return all
+	for _, c := range all {
+		c.last = nil
+	}
+	for _, e := range slices.Backward(record) {
+		e.client = e.conn.client()
+		e.isBefore(e.conn.last)
+		e.conn.last = e
+	}
 }
 
-func (all connections) join(a, b *Exchange) {
-	x, y := all.client(a), all.client(b)
-	if x != y {
-		y.of, x.first, x.guest = x, min(x.first, y.first), x.guest && y.guest
-	}
-}
-
-// client returns the connection that stands for the client of e.
-func (all connections) client(e *Exchange) *connection {
-	c := all[e.Conn]
+// client returns the connection that stands for the client of c.
+func (c *connection) client() *connection {
 	for c.of != nil {
 		if c.of.of != nil {
 			c.of = c.of.of
@@ -57,24 +63,38 @@ func (all connections) client(e *Exchange) *connection {
 	return c
 }
 
-// isSame reports whether two requests are of one client.
-func (all connections) isSame(a, b *Exchange) bool { return all.client(a) == all.client(b) }
+// join makes two clients one.
+func (c *connection) join(other *connection) {
+	if c != other {
+		c.of, other.first = other, min(other.first, c.first)
+	}
+}
 
 // mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client may have
 // opened since a was answered, or nothing is known of their connections: they had no other request, or a proxy hides
 // when they were opened.
-func (all connections) mayBeSame(a, b *Exchange) bool {
-	if all.isSame(a, b) || all.isSingle(a) && all.isSingle(b) || b.Opened.IsZero() {
+func mayBeSame(a, b *Exchange) bool {
+	if a.client == b.client || a.isSingle() && b.isSingle() || b.Opened.IsZero() {
 		return true
 	}
-	return b.Opened.After(a.End.Machine) && all.client(b).first > a.End.Order
+	return b.Opened.After(a.End.Machine) && b.client.first > a.End.Order
 }
 
-// isSibling reports whether a guest sent a, and opened the connection of b together with that of a: a page opens several
-// for its first requests, and some clients take turns between two.
-func (all connections) isSibling(a, b *Exchange) bool {
-	return all.client(a).guest && b.Opened.Sub(a.Opened).Abs() <= apart
-}
+// isSibling reports whether a guest sent a, and opened the connection of b together with that of a.
+func isSibling(a, b *Exchange) bool { return a.client.guest && a.conn.group == b.conn.group }
 
 // isSingle reports whether nothing else came over the connection of e.
-func (all connections) isSingle(e *Exchange) bool { return all[e.Conn].uses == 1 }
+func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
+
+// guest returns what stands for the client of a request without a token: its connections, if it has used a session; or
+// else those that were opened together with that of e. It is nil where these tell nothing, since the client keeps none:
+// a browser does, and others of which a connection had several requests.
+func (e *Exchange) guest() *connection {
+	switch {
+	case !e.client.guest:
+		return e.client
+	case e.Opened.IsZero(), e.isSingle() && !e.Browser:
+		return nil
+	}
+	return e.conn.group
+}

@@ -79,7 +79,8 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	}
 	all := again >= len(row)-kept
 	several := t.isTogether() || got != nil &&
-		(tries > 1 || sooner || all && t.isQueue() || slices.ContainsFunc(row, c.isBesideOthers))
+		(tries > 1 || sooner || all && t.isQueue() ||
+			slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) }))
 	switch {
 	case !several:
 		return false
@@ -98,7 +99,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
-			got.isLogin() && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first) && c.conns.mayBeSame(first, e)
+			got.isLogin() && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first) && mayBeSame(first, e)
 		if renewed && e.Operation == first.Operation && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
 			sooner = sooner || e.Arrival.Order < last.Arrival.Order
@@ -107,13 +108,15 @@ func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	return n, sooner
 }
 
-// isBesideOthers reports whether the client had another request under way together with e.
-func (c *trial) isBesideOthers(e *Exchange) bool {
+// isBesideOthers reports whether the client had another request under way together with e: one of the same operation or
+// a refresh, for which the others of a page wait, or any at all. (Beside a long poll is everything.)
+func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 	s := c.sessions[e.Session]
 	next := s.from(e)[1:]
 	i := len(s.exchanges) - len(next)
-	return len(next) > 0 && !e.endedBefore(next[0]) ||
-		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return !other.endedBefore(e) })
+	counts := func(other *Exchange) bool { return any || other.isRefresh() || other.Operation == e.Operation }
+	return len(next) > 0 && counts(next[0]) && !e.endedBefore(next[0]) ||
+		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return counts(other) && !other.endedBefore(e) })
 }
 
 // refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that
@@ -137,7 +140,7 @@ func (c *trial) givesUp(first, last *Exchange, fewRounds bool) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
-		case r.exchanged() || !c.conns.mayBeSame(first, r):
+		case r.exchanged() || !mayBeSame(first, r):
 			return false
 		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
 			return false // a login that succeeded, or somebody else's: a client's own password is right
@@ -155,7 +158,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	s := c.sessions[e.Session]
 	for _, r := range slices.Concat(s.refreshes, c.logins) {
 		renewed := r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e)
-		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && c.conns.mayBeSame(e, r)
+		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r)
 		switch {
 		case r.sent().Machine.After(due):
 		case renewed || loggedIn:

@@ -45,8 +45,11 @@ type Exchange struct {
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
 
-	free   Mark // when the unbroken row of requests of its session ended that it is in (findRows)
-	waited bool // it came over a connection that had not rested (idle)
+	conn   *connection
+	client *connection
+	free   Mark      // when its connection rested again, so that the client could react
+	row    *Exchange // the first of the unbroken row of requests of its session that it is in (findRows)
+	waited bool      // it came over a connection that had not rested (idle)
 
 	began time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it
 }

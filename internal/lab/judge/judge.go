@@ -37,7 +37,8 @@ type Verdict struct {
 // Introspection is no use of a token (RFC 7662), so no rule looks at it.
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
-	c := &trial{record: record, now: now, ended: ended, conns: connectionsOf(record), sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
+	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
+	findClients(record)
 	for _, e := range record {
 		switch {
 		case e.isLogin():
@@ -72,7 +73,6 @@ type trial struct {
 	record     []*Exchange
 	now        Mark
 	ended      []Mark
-	conns      connections
 	sessions   map[string]*session  // by id
 	logins     []*Exchange          // and registrations
 	everywhere []*Exchange          // logouts of other sessions of a user as well

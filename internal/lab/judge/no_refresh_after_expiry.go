@@ -30,7 +30,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
-			return (r.Session == "" || r.Session == s.id) && c.conns.mayBeSame(e, r) && trying(r)
+			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && trying(r)
 		}) {
 		return true
 	}
@@ -95,8 +95,8 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
-		own := c.conns.isSame(e, login) || (login.User == s.user || login.User == "") && c.conns.mayBeSame(e, login)
-		if own && instead(login) && (!s.goesOnAfter(login) || s.sentWith(e, login.Conn) || c.conns.isSingle(e)) {
+		own := e.client == login.client || (login.User == s.user || login.User == "") && mayBeSame(e, login)
+		if own && instead(login) && (!s.goesOnAfter(login) || s.sentWith(e, login.Conn) || e.isSingle()) {
 			return true
 		}
 	}
@@ -105,7 +105,7 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 
 // sentWith reports whether something came over a connection in the row of requests without a break that e is in.
 func (s *session) sentWith(e *Exchange, conn int64) bool {
-	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.free == e.free })
+	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.row == e.row })
 }
 
 // usesNewer reports whether the client went on with a newer pair than that of e, which it had before.
@@ -124,7 +124,7 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 		over = e.Token.Issued // by order, nobody knows when
 	}
 	for _, next := range c.sessions {
-		if next.user == s.user && next.id != s.id && c.conns.mayBeSame(e, next.exchanges[0]) && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
+		if next.user == s.user && next.id != s.id && mayBeSame(e, next.exchanges[0]) && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
 				return use.isAccess() && instead(use)
 			}) {
@@ -147,7 +147,7 @@ func (r *Exchange) renews(e *Exchange) bool {
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
-// when the requests have been answered that it sends without a break. The machine's clock counts: a client does not
+// when its connection rests. The machine's clock counts: a client does not
 // get slower by a test that advances the hub's.
 func inTime(e, next *Exchange) bool {
 	return next.sent().Machine.Sub(e.free.Machine) <= reaction

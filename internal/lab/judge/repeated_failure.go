@@ -94,12 +94,13 @@ type effort struct {
 	place
 	presented uint64
 	body      uint64
+	guest     *connection // of a request without a token
 }
 
 func (e *Exchange) effort() effort {
 	f := effort{place: e.place(), presented: e.Presented}
 	if e.Presented == 0 {
-		f.body = e.Body
+		f.body, f.guest = e.Body, e.guest()
 	}
 	return f
 }
@@ -147,9 +148,9 @@ func (c *trial) rows() [][]*Exchange {
 // its connection opens none for a success.
 func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
-	own := c.conns.isSingle(last) && c.conns.mayBeSame(last, e)
+	own := last.isSingle() && mayBeSame(last, e)
 	for _, before := range row {
-		own = own || c.conns.isSame(before, e) || c.conns.isSibling(before, e)
+		own = own || before.client == e.client || isSibling(before, e)
 	}
 	return own && last.endedBefore(e)
 }

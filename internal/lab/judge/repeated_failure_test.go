@@ -131,6 +131,13 @@ var failures = []row{
 	{"a page that polls, then tries to refresh in vain, and polls once more", "browser\n" + loop(7, "c1 me a0 401 token_revoked\nafter 3s\n") + "c1 refresh r0 401 token_revoked\nc1 me a0 401 token_revoked\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 10]"},
 	{"a loop over two connections in turn, and a login later", "c1 me a0 200 | c2 listing a0 200\n" + loop(3, "after 300ms\nc1 me a0 500 injected\nafter 300ms\nc2 me a0 500 injected\n") + "after 3s\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
 		"repeated_failure[4 5 6 7 8 9]"},
+	{"pages of a suite, each of which meets an error at its login", "browser\n" + loops(6, "cX login:POST - 503 injected\nafter 500ms"), ""},
+	{"a page that meets the error of its login time and again", "browser\n" + loop(6, "c3 login:POST - 503 injected\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},
+	{"clients of a suite that each ask without a token", loops(6, "cX listing - 200\ncX me - 401 token_missing\nafter 500ms"), ""},
+	{"a client that asks over a new connection each time", loops(6, "cX me - 401 token_missing\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a client without a token that takes turns with two connections", "c3 listing - 200 | c4 listing - 200\n" + loop(3, "c3 me - 401 token_missing\nafter 200ms\nc4 me - 401 token_missing\nafter 200ms"), "repeated_failure[4 5 6 7 8 9]"},
+	{"a loop beside a long poll, and then a login", "c2 listing a0 200 later\n" + loop(8, "c1 me a0 401 token_revoked\nafter 300ms") + "later\nc1 login - 200 other\n" + loop(20, "c1 me b0 200\nafter 150ms"),
+		"repeated_failure[3 4 5 6 7 8 9 10]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},

@@ -38,7 +38,7 @@ func (c *trial) retryAfterIgnored() {
 			k.session, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{session: k.session, conns: c.conns, spell: new(spell)}
+			lines[k] = &line{session: k.session, spell: new(spell)}
 		}
 		if asked := lines[k].add(e); asked != nil {
 			all = append(all, asked)
@@ -146,7 +146,6 @@ func (p *plea) connects(e *Exchange) bool {
 // line is the same request, time and again.
 type line struct {
 	session string
-	conns   connections
 	first   []*Exchange // requests that were not in time for any answer
 	pleas   []*plea     // that may still be kept, oldest first
 	owed    []*plea     // those for which no request has come in time, where each counts for the oldest
@@ -271,10 +270,12 @@ func (l *line) hurry(e *Exchange, excused bool) {
 }
 
 // pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, and not
-// by another client, or nil.
+// by another client, or nil. A browser keeps its connections, so that a guest with another one is another client.
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
-		if p := l.pleas[i]; p.hurried == nil && !p.isDue(e) && e.follows(p.answer) && l.conns.mayBeSame(p.answer, e) {
+		p := l.pleas[i]
+		if p.hurried == nil && !p.isDue(e) && e.follows(p.answer) && mayBeSame(p.answer, e) &&
+			(l.session != "" || !e.Browser || p.answer.guest() == e.guest()) {
 			return p
 		}
 	}

@@ -88,8 +88,7 @@ func (s *session) add(e *Exchange) {
 // stall is how long a client may be held up by its machine between two requests that it sends without a break.
 const stall = 250 * time.Millisecond
 
-// findRows finds the rows in which the client's requests come without a break (stall). A client that allows itself
-// one or two connections sends a refresh, too, when those that wait in front of it have been answered.
+// findRows finds the rows in which the client's requests come without a break (stall).
 func (s *session) findRows() {
 	first, end := 0, Mark{}
 	for i, e := range s.exchanges {
@@ -104,7 +103,7 @@ func (s *session) findRows() {
 	s.endRow(first, len(s.exchanges), end)
 }
 
-// endRow notes the end of a row. One that goes on for long without keeping the client's connections busy is no queue.
+// endRow notes a row. One that goes on for long without keeping the client's connections busy is no queue.
 func (s *session) endRow(from, next int, end Mark) {
 	row, took := s.exchanges[from:next], time.Duration(0)
 	for _, e := range row {
@@ -115,8 +114,8 @@ func (s *session) endRow(from, next int, end Mark) {
 	span := end.Machine.Sub(row[0].sent().Machine)
 	queued, first := span <= reaction || took >= span/4, true
 	for _, e := range row {
-		if e.free = end; !queued {
-			e.free = e.End
+		if e.row = e; queued {
+			e.row = row[0]
 		}
 		if e.isAccess() && (e.Token.State == "valid" || e.refused()) { // an open operation tells nobody that it has expired
 			if (first || !queued) && !e.waited {

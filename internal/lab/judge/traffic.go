@@ -18,6 +18,15 @@ func (e *Exchange) comesAfter(before *Exchange) {
 	e.waited = before != nil && e.leftAt().Sub(before.End.Machine) <= idle
 }
 
+// isBefore finds when the connection of e rested. next is what came next over it, or nil: where that did not wait, a
+// client that allows itself one or two connections sends its refresh, too, behind what waits in front of it.
+func (e *Exchange) isBefore(next *Exchange) {
+	e.free = e.End
+	if next != nil && next.waited && next.free.Order > 0 && next.Epoch == e.Epoch {
+		e.free = next.free
+	}
+}
+
 // isUnderWay reports whether e, which had begun before, had not been answered yet.
 func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
 
