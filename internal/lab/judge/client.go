@@ -11,7 +11,7 @@ type connection struct {
 	guest bool        // of the client: it has used no session
 	group *connection // the first of those that were opened together, as a page opens several for its first requests
 	uses  int         // requests over it
-	last  *Exchange   // over it, so far
+	last  *Exchange   // over it
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
@@ -42,13 +42,11 @@ func findClients(record []*Exchange) {
 		}
 		bySession[e.Session] = c
 	}
-	for _, c := range all {
-		c.last = nil
-	}
 	for _, e := range slices.Backward(record) {
 		e.client = e.conn.client()
-		e.isBefore(e.conn.last)
-		e.conn.last = e
+		if e.waited && e.free.Order > 0 && e.before.Epoch == e.Epoch {
+			e.before.free = e.free
+		}
 	}
 }
 

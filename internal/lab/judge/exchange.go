@@ -47,9 +47,13 @@ type Exchange struct {
 
 	conn   *connection
 	client *connection
-	free   Mark      // when its connection rested again, so that the client could react
+	before *Exchange // what came last over its connection; nil: nothing
+	waited bool      // its connection had not rested (idle)
 	row    *Exchange // the first of the unbroken row of requests of its session that it is in (findRows)
-	waited bool      // it came over a connection that had not rested (idle)
+
+	// free is when its connection rested again, so that the client could react. A client that allows itself one or two
+	// connections sends its refresh, too, behind what waits in front of it.
+	free Mark
 
 	began time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it
 }

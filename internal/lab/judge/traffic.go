@@ -11,20 +11,12 @@ import (
 // comesAfter finds when the client began e: when it opened the connection, if it did so for it; and whether e may have
 // waited for its connection. before is what came last over that, or nil.
 func (e *Exchange) comesAfter(before *Exchange) {
+	e.before, e.free = before, e.End
 	e.began = e.sent().Machine
 	if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
 		e.began = e.Opened
 	}
 	e.waited = before != nil && e.leftAt().Sub(before.End.Machine) <= idle
-}
-
-// isBefore finds when the connection of e rested. next is what came next over it, or nil: where that did not wait, a
-// client that allows itself one or two connections sends its refresh, too, behind what waits in front of it.
-func (e *Exchange) isBefore(next *Exchange) {
-	e.free = e.End
-	if next != nil && next.waited && next.free.Order > 0 && next.Epoch == e.Epoch {
-		e.free = next.free
-	}
 }
 
 // isUnderWay reports whether e, which had begun before, had not been answered yet.
@@ -163,13 +155,11 @@ func (c *trial) busyBeside(row []*Exchange) int {
 	if s == nil {
 		return 0
 	}
-	own, others := make(map[int64]bool), make(map[int64]bool)
-	for _, e := range row {
-		own[e.Conn] = true
-	}
+	var others []int64
 	for _, e := range s.exchanges {
-		if !own[e.Conn] && e.isUnderWay(row[0].began) && e.began.Before(row[len(row)-1].End.Machine) {
-			others[e.Conn] = true
+		if e.isUnderWay(row[0].began) && e.began.Before(row[len(row)-1].End.Machine) && !slices.Contains(others, e.Conn) &&
+			!slices.ContainsFunc(row, func(own *Exchange) bool { return own.Conn == e.Conn }) {
+			others = append(others, e.Conn)
 		}
 	}
 	return len(others)
