@@ -160,7 +160,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 		renewed := r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e)
 		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r)
 		switch {
-		case r.sent().Machine.After(due):
+		case r.sentAt().After(due):
 		case renewed || loggedIn:
 			return r
 		case r.isRefresh() && r.failsForNow():

@@ -128,6 +128,14 @@ func (e *Exchange) refused() bool {
 // saw reports whether the client got an answer with this code.
 func (e *Exchange) saw(code string) bool { return e.received() && e.Code == code }
 
+// took returns how long the answer took, by the machine's clock; 0 if the request is under way.
+func (e *Exchange) took() time.Duration {
+	if e.End.Order == 0 {
+		return 0
+	}
+	return e.End.Machine.Sub(e.Arrival.Machine)
+}
+
 // endedBefore reports whether e was over when other arrived.
 func (e *Exchange) endedBefore(other *Exchange) bool {
 	return e.End.Order > 0 && e.End.Order < other.Arrival.Order
@@ -156,11 +164,17 @@ func (e *Exchange) isFollowed(next *Exchange) bool { return next.follows(e) }
 
 // sent returns when e began to come in. A slow line may have brought the rest of it much later.
 func (e *Exchange) sent() Mark {
+	at := e.sentAt()
+	slow := e.Arrival.Machine.Sub(at)
+	return Mark{e.Arrival.Order, e.Arrival.Hub.Add(-slow), at}
+}
+
+// sentAt returns the same by the machine's clock.
+func (e *Exchange) sentAt() time.Time {
 	if e.Sent.IsZero() {
-		return e.Arrival
+		return e.Arrival.Machine
 	}
-	slow := e.Arrival.Machine.Sub(e.Sent)
-	return Mark{e.Arrival.Order, e.Arrival.Hub.Add(-slow), e.Sent}
+	return e.Sent
 }
 
 // isRefresh reports whether e sent a refresh token of this hub to be exchanged.

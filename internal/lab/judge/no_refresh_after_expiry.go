@@ -124,7 +124,7 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 		over = e.Token.Issued // by order, nobody knows when
 	}
 	for _, next := range c.sessions {
-		if next.user == s.user && next.id != s.id && mayBeSame(e, next.exchanges[0]) && next.exchanges[0].startedAfter(over) && !s.goesOnAfter(next.exchanges[0]) &&
+		if next.user == s.user && next.id != s.id && mayBeSame(e, next.exchanges[0]) && (next.beganAfter(s.firstRefused[e.Token.Generation]) || next.exchanges[0].startedAfter(over)) && !s.goesOnAfter(next.exchanges[0]) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
 				return use.isAccess() && instead(use)
 			}) {
@@ -150,5 +150,5 @@ func (r *Exchange) renews(e *Exchange) bool {
 // when its connection rests. The machine's clock counts: a client does not
 // get slower by a test that advances the hub's.
 func inTime(e, next *Exchange) bool {
-	return next.sent().Machine.Sub(e.free.Machine) <= reaction
+	return next.sentAt().Sub(e.free.Machine) <= reaction
 }

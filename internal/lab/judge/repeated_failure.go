@@ -22,7 +22,7 @@ const (
 // that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told
 // again, and a crowd of callers is not told at all (isCrowd).
 func (c *trial) repeatedFailure() {
-	bySession := newGroups()
+	var bySession groups
 	for _, row := range c.rows() {
 		row = c.withoutAnswered(row)
 		if loop := c.loopOf(row); len(loop) >= chain && c.isSettled(loop) {

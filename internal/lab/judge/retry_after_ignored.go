@@ -49,7 +49,7 @@ func (c *trial) retryAfterIgnored() {
 			p.spell.restless = true
 		}
 	}
-	early, before := newGroups(), newGroups()
+	var early, before groups
 	for _, p := range all {
 		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && c.isDecided(p) {
 			before.add(p.line.session, p.answer)
@@ -176,7 +176,7 @@ func (l *line) add(e *Exchange) *plea {
 		l.burst = new(burst)
 	}
 	l.burst.all = append(l.burst.all, e)
-	if e.End.Order > l.end.Order {
+	if e.End.Order > l.end.Order && e.took() <= late { // others don't wait for a long poll
 		l.end = e.End
 	}
 	inTime := l.keep(e)
@@ -200,8 +200,8 @@ func (l *line) count(e *Exchange) {
 	if l.start.Order == 0 {
 		l.start = e.sent()
 	}
-	if e.End.Order > 0 {
-		l.took += e.End.Machine.Sub(e.Arrival.Machine)
+	if e.took() <= late {
+		l.took += e.took()
 	}
 	if len(l.owed) == 0 || !l.owed[0].answer.endedBefore(e) {
 		return

@@ -78,11 +78,11 @@ func (s *session) add(e *Exchange) {
 	if s.firstRefused[e.Token.Generation] == nil {
 		s.firstRefused[e.Token.Generation] = e
 	}
+	answers := &s.refused
 	if e.Code == "token_revoked" {
-		s.revoked.add(e)
-	} else {
-		s.refused.add(e)
+		answers = &s.revoked
 	}
+	answers.add(e)
 }
 
 // stall is how long a client may be held up by its machine between two requests that it sends without a break.
@@ -107,11 +107,9 @@ func (s *session) findRows() {
 func (s *session) endRow(from, next int, end Mark) {
 	row, took := s.exchanges[from:next], time.Duration(0)
 	for _, e := range row {
-		if e.End.Order > 0 {
-			took += e.End.Machine.Sub(e.Arrival.Machine)
-		}
+		took += e.took()
 	}
-	span := end.Machine.Sub(row[0].sent().Machine)
+	span := end.Machine.Sub(row[0].sentAt())
 	queued, first := span <= reaction || took >= span/4, true
 	for _, e := range row {
 		if e.row = e; queued {

@@ -10,7 +10,7 @@ import (
 //
 // Nothing is spent where the client did not get the new pair, and under grace within its time.
 func (c *trial) spentRefreshToken(x *expiry) {
-	byToken := newGroups()
+	var byToken groups
 	for _, r := range x.late {
 		if g := r.Token.Generation; x.exchanged[g] != nil && !x.forgiven(r) {
 			byToken.add(strconv.Itoa(g), r)

@@ -5,7 +5,7 @@ import "cmp"
 // tokenInAddress: a token stood in the path or the query of a request (RFC 6750 section 5.3: don't pass bearer tokens
 // in page URLs).
 func (c *trial) tokenInAddress() {
-	bySession := newGroups()
+	var bySession groups
 	for _, e := range c.record {
 		if e.InAddress {
 			bySession.add(cmp.Or(e.Addressed, e.Session), e)
@@ -23,9 +23,10 @@ type groups struct {
 	each  [][]*Exchange
 }
 
-func newGroups() *groups { return &groups{index: make(map[string]int)} }
-
 func (g *groups) add(name string, shown ...*Exchange) {
+	if g.index == nil {
+		g.index = make(map[string]int)
+	}
 	i, ok := g.index[name]
 	if !ok {
 		i = len(g.each)

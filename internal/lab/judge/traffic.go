@@ -12,7 +12,7 @@ import (
 // waited for its connection. before is what came last over that, or nil.
 func (e *Exchange) comesAfter(before *Exchange) {
 	e.before, e.free = before, e.End
-	e.began = e.sent().Machine
+	e.began = e.sentAt()
 	if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
 		e.began = e.Opened
 	}
@@ -24,7 +24,7 @@ func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.
 
 // leftAt returns when e was sent or, if that was right behind the opening of its connection, when that was opened.
 func (e *Exchange) leftAt() time.Time {
-	if sent := e.sent().Machine; sent.Sub(e.began) > opening {
+	if sent := e.sentAt(); sent.Sub(e.began) > opening {
 		return sent
 	}
 	return e.began
@@ -85,7 +85,7 @@ func (t *traffic) cut() {
 			case other.last.isUnderWay(e.leftAt()):
 				shared[e], shared[other.last] = true, true
 				underWay++
-				together = together || other.last.isUnderWay(e.sent().Machine)
+				together = together || other.last.isUnderWay(e.sentAt())
 			case again || uses[other.last.Conn] > 0:
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
 				l = other
