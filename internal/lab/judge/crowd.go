@@ -23,12 +23,38 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
+	case isInStep(row):
+		return true
 	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
 	return c.comesBack(row, rounds)
+}
+
+// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
+// or four times, and paused as long: the distance between them stays, and is less than half of any pause.
+func isInStep(row []*Exchange) bool {
+	begun := make([]time.Duration, len(row))
+	for i, e := range row {
+		begun[i] = e.sentAt().Sub(row[0].sentAt())
+	}
+	three, four := len(begun)/3, len(begun)/4
+	return three*3 == len(begun) && keepStep(begun, three) || four*4 == len(begun) && keepStep(begun, four)
+}
+
+// keepStep reports whether requests that began at these times are of n callers in step.
+func keepStep(begun []time.Duration, n int) bool {
+	between := max(2*begun[n-1], idle)
+	for i := n; i < len(begun); i++ {
+		first := i - i%n // the first caller's try in this round
+		off := begun[i] - begun[i-n] - begun[first] + begun[first-n]
+		if off.Abs() > idle/2 || begun[first]-begun[first-1] < between {
+			return false
+		}
+	}
+	return n > 1
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.

@@ -159,9 +159,6 @@ func (e *Exchange) follows(before *Exchange) bool {
 		e.Opened.After(answered) || before.End.until(sent) > apart
 }
 
-// isFollowed reports whether next was certainly sent after e had been answered.
-func (e *Exchange) isFollowed(next *Exchange) bool { return next.follows(e) }
-
 // sent returns when e began to come in. A slow line may have brought the rest of it much later.
 func (e *Exchange) sent() Mark {
 	at := e.sentAt()

@@ -141,31 +141,31 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	recent := func(e *Exchange) bool { return min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction }
 	var left []*Exchange
 	for _, e := range s.from(s.firstRefused[old]) {
-		if e.Arrival.Order >= r.Arrival.Order {
-			switch {
-			case slices.ContainsFunc(left, recent):
-				return true
-			case r.End.Order == 0 || !inTime(r, e):
-				return false
-			case e.isAccess() && e.Token.Generation > r.Token.Generation && firstOf(left, e, (*Exchange).endedBefore) >= 0:
+		before, waiting := e.Arrival.Order < r.Arrival.Order, len(left)
+		switch {
+		case !before && slices.ContainsFunc(left, recent):
+			return true
+		case !before && (r.End.Order == 0 || !inTime(r, e)):
+			return false
+		case !e.isAccess():
+		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
+			left = append(left, e)
+		case e.Token.Generation > old:
+			left = without(left, e, func(other *Exchange) bool { return other.endedBefore(e) })
+			if !before && e.Token.Generation > r.Token.Generation && len(left) < waiting {
 				return true
 			}
-			continue
-		}
-		switch i := firstOf(left, e, (*Exchange).endedBefore); {
-		case !e.isAccess():
-		case e.Token.Generation == old && e.refused() && e.endedBefore(r):
-			left = append(left, e)
-		case e.Token.Generation > old && i >= 0:
-			left = slices.Delete(left, i, i+1)
 		}
 	}
 	return false
 }
 
-// firstOf returns the index of the first of these requests that e may be again, since it was over before. It is
-// negative without one.
-func firstOf(left []*Exchange, e *Exchange, over func(before, e *Exchange) bool) int {
+// without returns requests that wait but for the first of them, of the place of e, that is so.
+func without(left []*Exchange, e *Exchange, is func(other *Exchange) bool) []*Exchange {
 	p := e.place()
-	return slices.IndexFunc(left, func(before *Exchange) bool { return before.place() == p && over(before, e) })
+	i := slices.IndexFunc(left, func(other *Exchange) bool { return other.place() == p && is(other) })
+	if i < 0 {
+		return left
+	}
+	return slices.Delete(left, i, i+1)
 }

@@ -30,14 +30,11 @@ func (s *session) abandoned(granted *Exchange) (left []*Exchange) {
 			return nil
 		case !e.isAccess():
 		case e.Token.Generation > granted.Current.Generation:
-			if i := firstOf(left, e, (*Exchange).endedBefore); i >= 0 && (inTime(granted, e) || inTime(left[i], e)) {
-				left = slices.Delete(left, i, i+1)
-			}
+			left = without(left, e, func(before *Exchange) bool {
+				return before.endedBefore(e) && (inTime(granted, e) || inTime(before, e))
+			})
 		case e.saw("token_expired") && !after(e) && e.Token.isOf(&granted.Current.Pair):
-			if i := firstOf(left, e, (*Exchange).isFollowed); i >= 0 { // its caller has tried once more
-				left = slices.Delete(left, i, i+1)
-			}
-			left = append(left, e)
+			left = append(without(left, e, e.follows), e) // its caller may have tried once more
 		}
 	}
 	return left

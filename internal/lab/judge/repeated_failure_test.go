@@ -138,6 +138,11 @@ var failures = []row{
 	{"a client without a token that takes turns with two connections", "c3 listing - 200 | c4 listing - 200\n" + loop(3, "c3 me - 401 token_missing\nafter 200ms\nc4 me - 401 token_missing\nafter 200ms"), "repeated_failure[4 5 6 7 8 9]"},
 	{"a loop beside a long poll, and then a login", "c2 listing a0 200 later\n" + loop(8, "c1 me a0 401 token_revoked\nafter 300ms") + "later\nc1 login - 200 other\n" + loop(20, "c1 me b0 200\nafter 150ms"),
 		"repeated_failure[3 4 5 6 7 8 9 10]"},
+	{"two widgets that begin 20 ms apart, each with four tries", "c1 me a0 500 injected\nafter 20ms\nc1 me a0 500 injected\nafter 80ms\nc1 me a0 500 injected\nafter 20ms\nc1 me a0 500 injected\n" +
+		"after 180ms\nc1 me a0 500 injected\nafter 20ms\nc1 me a0 500 injected\nafter 380ms\nc1 me a0 500 injected\nafter 20ms\nc1 me a0 500 injected\nafter 3s", ""},
+	{"eight tries with the same pause", loop(8, "c1 me a0 500 injected\nafter 20ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
+	{"eight tries with pauses that double", "c1 me a0 500 injected\nafter 5ms\nc1 me a0 500 injected\nafter 10ms\nc1 me a0 500 injected\nafter 20ms\nc1 me a0 500 injected\nafter 40ms\n" +
+		"c1 me a0 500 injected\nafter 80ms\nc1 me a0 500 injected\nafter 160ms\nc1 me a0 500 injected\nafter 320ms\nc1 me a0 500 injected\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},
