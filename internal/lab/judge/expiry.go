@@ -135,7 +135,8 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 }
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
-// when r came. Those that have had the time for it are given up, unless one of them comes in time after r.
+// when r came. Those that have had the time for it are given up, unless one of them comes in time after r. What came
+// between a late answer and a refresh right behind it (idle) may have been sent before the client heard.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Token.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction }
@@ -151,7 +152,9 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
 			left = append(left, e)
 		case e.Token.Generation > old:
-			left = without(left, e, func(other *Exchange) bool { return other.endedBefore(e) })
+			left = without(left, e, func(other *Exchange) bool {
+				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt().Sub(other.End.Machine) > idle)
+			})
 			if !before && e.Token.Generation > r.Token.Generation && len(left) < waiting {
 				return true
 			}
