@@ -48,17 +48,17 @@ const (
 
 // runRecord is what clients see of a run. Times are as in the listing.
 type runRecord struct {
-	ID         string                       `json:"id"`
-	Status     string                       `json:"status"` // running, succeeded, failed
-	StartedAt  string                       `json:"started_at"`
-	FinishedAt *string                      `json:"finished_at"`
-	DurationMS int64                        `json:"duration_ms"`
-	Progress   float64                      `json:"progress"` // 0 to 1
-	Parameters phase2.Parameters            `json:"parameters"`
-	Source     *phase2.Source               `json:"source"`
-	Screening  *phase2.Screening            `json:"screening"`
-	Files      [results.Count]results.Entry `json:"phase2_files"`
-	Error      *reply.Error                 `json:"error"`
+	ID         string            `json:"id"`
+	Status     string            `json:"status"` // running, succeeded, failed
+	StartedAt  string            `json:"started_at"`
+	FinishedAt *string           `json:"finished_at"`
+	DurationMS int64             `json:"duration_ms"`
+	Progress   float64           `json:"progress"` // 0 to 1
+	Parameters phase2.Parameters `json:"parameters"`
+	Source     *phase2.Source    `json:"source"`
+	Screening  *phase2.Screening `json:"screening"`
+	Files      []results.Entry   `json:"phase2_files"`
+	Error      *reply.Error      `json:"error"`
 }
 
 // record returns the record of r as of now. Errors: those of published.

@@ -42,8 +42,8 @@ func (f *Folder) Listing() ([]byte, error) {
 		return known.body, nil
 	}
 	body, err := json.Marshal(struct {
-		Files [Count]Entry `json:"phase2_files"`
-		Hint  string       `json:"hint"`
+		Files []Entry `json:"phase2_files"`
+		Hint  string  `json:"hint"`
 	}{entries(states), Hint})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (f *Folder) Listing() ([]byte, error) {
 }
 
 // List returns the three entries as the disk has them now.
-func (f *Folder) List() [Count]Entry { return entries(f.states()) }
+func (f *Folder) List() []Entry { return entries(f.states()) }
 
 // states asks the disk about the three files of one set. A file that it can't tell of is unavailable.
 func (f *Folder) states() (states [Count]state) {
@@ -68,7 +68,8 @@ func (f *Folder) states() (states [Count]state) {
 	return states
 }
 
-func entries(states [Count]state) (entries [Count]Entry) {
+func entries(states [Count]state) []Entry {
+	entries := make([]Entry, Count)
 	for file, s := range states {
 		entries[file] = Entry{Name: File(file).Name(), Endpoint: File(file).Endpoint(), Available: s.available, SizeBytes: s.size}
 		if s.available {

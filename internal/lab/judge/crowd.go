@@ -23,7 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case isInStep(row):
+	case isInStep(row), whole.isBusy() && c.isServed(row):
 		return true
 	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
@@ -31,6 +31,22 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false // tries of one caller
 	}
 	return c.comesBack(row, rounds)
+}
+
+// isServed reports whether right after a row as many requests succeeded as it has: each of its callers tried once more.
+func (c *trial) isServed(row []*Exchange) bool {
+	last := row[len(row)-1]
+	until := last.End.Machine.Add(reaction + longestWait(row))
+	f, n := last.effort(), 0
+	for _, e := range c.record[c.after(last):] {
+		if e.sentAt().After(until) {
+			break
+		}
+		if e.effort() == f && e.received() && !e.failed() {
+			n++
+		}
+	}
+	return n >= len(row)
 }
 
 // isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
@@ -238,7 +254,8 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 // isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
-	if slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) && !c.isPast(last.free) {
+	mayReact := slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) || c.traffic(row).isBusy()
+	if mayReact && !c.isPast(last.free) {
 		return false
 	}
 	return c.waitIsOver(last, longestWait(row))

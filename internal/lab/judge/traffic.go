@@ -61,7 +61,7 @@ const (
 func (c *trial) traffic(row []*Exchange) *traffic {
 	t := &traffic{row: row}
 	t.cut()
-	rested := t.rests*2 > len(row) && row[1].leftAt().Sub(row[0].End.Machine) > idle
+	rested := t.isRested() && row[1].leftAt().Sub(row[0].End.Machine) > idle
 	t.mayQueue = row[0].Browser && !rested && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
 	return t
 }
@@ -110,12 +110,18 @@ func (t *traffic) cut() {
 	t.beside = len(shared)
 }
 
+// isRested reports whether most requests came over a connection that had rested, so that they waited for none.
+func (t *traffic) isRested() bool { return t.rests*2 > len(t.row) }
+
 // isSideBySide reports whether most requests came at the same time as others, or over connections that took turns after
 // some had. A client with one caller may change between connections as well, but never uses two at a time.
 func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row) }
 
 // isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
 func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
+
+// isBusy reports whether the requests kept the connections busy as several callers do.
+func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
 
 // isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
 func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
