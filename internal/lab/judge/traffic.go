@@ -61,9 +61,19 @@ const (
 func (c *trial) traffic(row []*Exchange) *traffic {
 	t := &traffic{row: row}
 	t.cut()
-	rested := t.isRested() && row[1].leftAt().Sub(row[0].End.Machine) > idle
-	t.mayQueue = row[0].Browser && !rested && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
+	t.mayQueue = row[0].Browser && !t.isApart() && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
 	return t
+}
+
+// isApart reports whether the second request did not wait together with the first: it came behind a refresh for that,
+// or after a rest, as most did.
+func (t *traffic) isApart() bool {
+	if len(t.row) == 1 {
+		return false
+	}
+	first, e := t.row[0], t.row[1]
+	return e.before != nil && e.before.isRefresh() && first.endedBefore(e.before) ||
+		t.isRested() && e.leftAt().Sub(first.End.Machine) > idle
 }
 
 // cut finds the lanes of a row, those that were side by side, and those that took turns. A single caller may take turns
