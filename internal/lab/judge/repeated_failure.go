@@ -35,17 +35,17 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// withoutAnswered returns a row without the 401s that a login over the same connection answered: of workers that share
-// a token, each may log in anew.
+// withoutAnswered returns a row without the 401s that a login over the same connection answered in time, if they are two
+// at most: of workers that share a token, each may log in anew.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
-	first := make(map[int64]*Exchange) // over each connection, until a login follows
-	for i := len(row) - 1; i >= 0; i-- {
-		first[row[i].Conn] = row[i]
+	last := make(map[int64]*Exchange) // over each connection, until a login follows
+	for _, e := range row {
+		last[e.Conn] = e
 	}
 	for _, login := range c.logins {
-		if e := first[login.Conn]; e != nil && e.refused() && e.endedBefore(login) && login.Given != nil && login.received() {
-			row = withoutFew(row, login.Conn)
-			delete(first, login.Conn)
+		if e := last[login.Conn]; e != nil && e.refused() && e.endedBefore(login) && inTime(e, login) && login.Given != nil && login.received() {
+			row = withoutFew(row, login.Conn, 2)
+			delete(last, login.Conn)
 		}
 	}
 	return row
@@ -128,7 +128,7 @@ func (c *trial) rows() [][]*Exchange {
 					continue
 				}
 				ended := c.ends(e, rows[i])
-				rows[i] = withoutFew(rows[i], e.Conn)
+				rows[i] = withoutFew(rows[i], e.Conn, chain-1)
 				if ended || len(rows[i]) == 0 {
 					delete(without, other)
 				}
@@ -155,15 +155,15 @@ func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	return own && last.endedBefore(e)
 }
 
-// withoutFew returns a row without what came over a connection, if that is less than a chain: its caller has succeeded.
-func withoutFew(row []*Exchange, conn int64) []*Exchange {
+// withoutFew returns a row without what came over a connection, if that is not more than few: its caller has succeeded.
+func withoutFew(row []*Exchange, conn int64, few int) []*Exchange {
 	n := 0
 	for _, e := range row {
 		if e.Conn == conn {
 			n++
 		}
 	}
-	if n == 0 || n >= chain {
+	if n == 0 || n > few {
 		return row
 	}
 	others := row[:0]

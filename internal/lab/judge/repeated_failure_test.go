@@ -147,6 +147,12 @@ var failures = []row{
 	{"callers over two connections, one of whom tries again", loop(6, "c1 me a0 | c2 me a0 503 injected") + "after 1s\nc1 me a0 200", "repeated_failure[" + numbers(2, 13) + "]"},
 	{"a page that refreshes in vain, tries again at once, and polls", "browser\nc1 me a0 200\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 me a0 401 token_revoked\n" + loop(6, "after 700ms\nc1 me a0 401 token_revoked") + "after 3s",
 		"repeated_failure[3 5 6 7 8 9 10 11]"},
+	{"a poll over two connections in turn, and a login a minute later", "c1 me a0 200 | c2 listing a0 200\n" + loop(4, "after 1s\nc1 me a0 401 token_revoked\nafter 1s\nc2 me a0 401 token_revoked\n") + "after 60s\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
+		"repeated_failure[4 5 6 7 8 9 10 11]"},
+	{"a poll over two connections in turn, and a login at once", "c1 me a0 200 | c2 listing a0 200\n" + loop(4, "after 1s\nc1 me a0 401 token_revoked\nafter 1s\nc2 me a0 401 token_revoked\n") + "c2 login - 200 other\nc2 me b0 200\nafter 3s",
+		"repeated_failure[4 5 6 7 8 9 10 11]"},
+	{"callers over two connections, each of whom refreshes in vain", loop(6, "c1 me a0 | c2 me a0 401 token_revoked") + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", ""},
+	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},
