@@ -62,8 +62,8 @@ func (c *trial) isForEach(row []*Exchange) bool {
 	return n >= len(row)
 }
 
-// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
-// or four times, and paused as long: the distance between them stays, and is less than half of any pause.
+// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other,
+// three or four times, and paused as long: the distance between them stays, and is less than half of any pause.
 func isInStep(row []*Exchange) bool {
 	begun := make([]time.Duration, len(row))
 	for i, e := range row {

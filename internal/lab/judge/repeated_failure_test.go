@@ -153,6 +153,8 @@ var failures = []row{
 		"repeated_failure[4 5 6 7 8 9 10 11]"},
 	{"callers over two connections, each of whom refreshes in vain", loop(6, "c1 me a0 | c2 me a0 401 token_revoked") + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", ""},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
+	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
+		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},

@@ -142,10 +142,10 @@ func (t *traffic) isQueue() bool {
 }
 
 // callers returns how many callers at most sent a row that came together: as many as its requests over each connection
-// before that was idle, since no caller waits for an idle one. Five or more are tries of one caller, but in a browser.
-// There they may be others that waited behind it, unless they are more than any page has (queue). It is 0 where a
-// connection's first requests, five or more, came at once one after the other: a loop, whatever is beside it. Among
-// eight times as many that may be chance.
+// before that was idle, since no caller waits for an idle one. Five or more are tries of those that waited at first
+// (lane.waited). In a browser they may be others that waited behind it, unless they are more than any page has (queue).
+// It is 0 where a connection's first requests, five or more, came at once one after the other: a loop, whatever is
+// beside it. Among eight times as many that may be chance.
 func (t *traffic) callers() (n int) {
 	most := chain - 1
 	if t.mayQueue {
@@ -156,7 +156,7 @@ func (t *traffic) callers() (n int) {
 		case l.loop > most && l.loop*8 > len(t.row):
 			return 0
 		case l.run.longest > most:
-			n++
+			n += l.waited()
 		default:
 			n += l.burst.longest
 		}
@@ -183,11 +183,19 @@ func (c *trial) busyBeside(row []*Exchange) int {
 
 // lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
-	last  *Exchange // to end, so far
-	burst streak    // requests before it was idle (idle)
-	run   streak    // requests before it rested for long (apart)
-	loop  int       // requests from the first on that came at once (atOnce)
-	slow  bool      // one did not
+	last  *Exchange     // to end, so far
+	burst streak        // requests before it was idle (idle)
+	run   streak        // requests before it rested for long (apart)
+	loop  int           // requests from the first on that came at once (atOnce)
+	pause time.Duration // after these
+}
+
+// waited returns how many callers a lane had at first: more than one if a few requests came at once, and then none.
+func (l *lane) waited() int {
+	if l.pause > idle && l.loop < chain {
+		return l.loop
+	}
+	return 1
 }
 
 // streak counts requests in a row.
@@ -210,7 +218,11 @@ func (l *lane) add(e *Exchange) bool {
 	}
 	l.burst.add(rested > idle)
 	l.run.add(rested > apart)
-	if l.slow = l.slow || rested > atOnce; !l.slow {
+	switch {
+	case l.pause > 0:
+	case rested > atOnce:
+		l.pause = rested
+	default:
 		l.loop++
 	}
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
