@@ -35,8 +35,8 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// withoutAnswered returns a row without the 401s that a login over the same connection answered in time, if they are two
-// at most: of workers that share a token, each may log in anew.
+// withoutAnswered returns a row without the 401s that a login over the same connection answered in time, if they are
+// two at most: of workers that share a token, each may log in anew.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	last := make(map[int64]*Exchange) // over each connection, until a login follows
 	for _, e := range row {
