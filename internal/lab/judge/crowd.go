@@ -25,7 +25,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case isInStep(row), whole.isBusy() && (c.isServed(row) || c.isForEach(row)):
 		return true
-	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
+	case (first.isTogether() || whole.isOfMany(len(rounds) < chain)) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller

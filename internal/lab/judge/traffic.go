@@ -133,8 +133,11 @@ func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 // isBusy reports whether the requests kept the connections busy as several callers do.
 func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
 
-// isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
-func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
+// isOfMany reports whether several callers began together, with fewer than five tries each on the whole: three of them
+// or, where they paused time and again, as one does that goes on alone, five.
+func (t *traffic) isOfMany(fewRounds bool) bool {
+	return (t.most >= chain || t.most >= 3 && fewRounds) && len(t.row) < chain*t.most
+}
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.
 func (t *traffic) isQueue() bool {
