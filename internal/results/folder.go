@@ -211,16 +211,13 @@ func (f *Folder) sync(tree disk.Tree, name string) error {
 // Writer writes the content of one of the three files.
 type Writer = func(File, io.Writer) error
 
-// noDigests stands for files that were not written just now.
-var noDigests [Count][]byte
-
 // Publish writes the three files with write and puts them in the place of the old ones, all with the date modified.
 // After an error requests get the old set. If the error came before the commit point, the old set is also what the next
 // start finds; if it came after, the next Publish or start may find the new one.
 //
 // Errors: write's own; ErrBroken; ErrClosed; disk.ErrFull.
 func (f *Folder) Publish(write Writer, modified time.Time) error {
-	return f.replace(func(tree disk.Tree) ([Count][]byte, error) { return f.stage(tree, write, modified) })
+	return f.replace(func(tree disk.Tree) ([][]byte, error) { return f.stage(tree, write, modified) })
 }
 
 // Clear removes the three files, all at once. Errors: as Publish.
@@ -231,5 +228,5 @@ func (f *Folder) Clear() error {
 	if empty {
 		return nil
 	}
-	return f.replace(func(tree disk.Tree) ([Count][]byte, error) { return noDigests, tree.MakeFolder(stagingName) })
+	return f.replace(func(tree disk.Tree) ([][]byte, error) { return nil, tree.MakeFolder(stagingName) })
 }

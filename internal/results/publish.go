@@ -30,7 +30,7 @@ const (
 )
 
 // replace puts the set that stage leaves in .staging in the place of the old one. stage returns the files' digests.
-func (f *Folder) replace(stage func(disk.Tree) ([Count][]byte, error)) error {
+func (f *Folder) replace(stage func(disk.Tree) ([][]byte, error)) error {
 	f.publishing.Lock()
 	defer f.publishing.Unlock()
 	tree, err := f.ready()
@@ -56,10 +56,11 @@ func (f *Folder) replace(stage func(disk.Tree) ([Count][]byte, error)) error {
 }
 
 // stage writes the new set into .staging and returns the digest of each file.
-func (f *Folder) stage(tree disk.Tree, write Writer, modified time.Time) (digests [Count][]byte, err error) {
+func (f *Folder) stage(tree disk.Tree, write Writer, modified time.Time) ([][]byte, error) {
 	if err := tree.MakeFolder(stagingName); err != nil {
-		return digests, err
+		return nil, err
 	}
+	digests := make([][]byte, Count)
 	for file := range digests {
 		path := stagingName + "/" + File(file).Name()
 		digest := newDigester()
@@ -69,7 +70,7 @@ func (f *Folder) stage(tree disk.Tree, write Writer, modified time.Time) (digest
 			err = tree.SetModified(path, modified)
 		}
 		if err != nil {
-			return digests, err
+			return nil, err
 		}
 	}
 	return digests, f.sync(tree, stagingName)
@@ -159,8 +160,8 @@ func moveAway(tree disk.Tree, name string) error {
 	return tree.Rename(name, oldName+"/"+name)
 }
 
-// finish moves what is in .commit to its place. Then requests get that set; digests are those of its files, if known.
-func (f *Folder) finish(tree disk.Tree, digests [Count][]byte) error {
+// finish moves what is in .commit to its place. Then requests get that set; digests are those of its files, or nil.
+func (f *Folder) finish(tree disk.Tree, digests [][]byte) error {
 	if err := f.sync(tree, "."); err != nil {
 		return err
 	}
@@ -198,12 +199,15 @@ func (f *Folder) undo(tree disk.Tree) error {
 	if err := f.sync(tree, "."); err != nil {
 		return err
 	}
-	f.serveFromPlace(tree, noDigests)
+	f.serveFromPlace(tree, nil)
 	return nil
 }
 
 // serveFromPlace has requests get the files in their places, under f.mu. What is remembered of other files is let go.
-func (f *Folder) serveFromPlace(tree disk.Tree, digests [Count][]byte) {
+func (f *Folder) serveFromPlace(tree disk.Tree, digests [][]byte) {
+	if digests == nil {
+		digests = make([][]byte, Count)
+	}
 	f.at, f.broken = inPlace(), nil
 	f.set++
 	for file := range f.kept {
@@ -221,7 +225,7 @@ func (f *Folder) recover(tree disk.Tree) error {
 	switch {
 	case err != nil:
 	case committed:
-		err = f.finish(tree, noDigests)
+		err = f.finish(tree, nil)
 	case begun || f.Err() != nil:
 		err = f.undo(tree)
 	}
