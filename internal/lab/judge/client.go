@@ -2,8 +2,6 @@
 
 package judge
 
-import "slices"
-
 // connection is what the record knows of a connection, or of all those of a client.
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
@@ -42,7 +40,8 @@ func findClients(record []*Exchange) {
 		}
 		bySession[e.Session] = c
 	}
-	for _, e := range slices.Backward(record) {
+	for i := len(record) - 1; i >= 0; i-- {
+		e := record[i]
 		e.client = e.conn.client()
 		if e.waited && e.free.Order > 0 && e.before.Epoch == e.Epoch {
 			e.before.free = e.free

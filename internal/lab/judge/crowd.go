@@ -25,6 +25,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case isInStep(row), whole.isBusy() && (c.isServed(row) || c.isForEach(row)):
 		return true
+	case len(rounds) >= chain && isTimer(row[rounds[0]:]):
+		return false
 	case (first.isTogether() || whole.isOfMany(len(rounds) < chain)) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
@@ -86,6 +88,17 @@ func keepStep(begun []time.Duration, n int) bool {
 	return n > 1
 }
 
+// isTimer reports whether requests were sent at the same intervals, as by one caller's timer.
+func isTimer(row []*Exchange) bool {
+	interval := row[1].sentAt().Sub(row[0].sentAt())
+	for i, e := range row[1:] {
+		if (e.sentAt().Sub(row[i].sentAt()) - interval).Abs() > idle/2 {
+			return false
+		}
+	}
+	return true
+}
+
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
 // two_refreshes tells of that.
 func (c *trial) isAftermath(e *Exchange) bool {
@@ -121,6 +134,9 @@ func roundsOf(row []*Exchange) []int {
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	row := t.row
 	last := row[len(row)-1]
+	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(first.sent()) > late && !first.waited {
+		return false // the client had the next pair
+	}
 	got := c.nextTokens(first)
 	tries, granted := c.refreshesAround(first, last)
 	again, sooner, kept := 0, false, 0

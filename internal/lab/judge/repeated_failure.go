@@ -24,6 +24,9 @@ const (
 func (c *trial) repeatedFailure() {
 	var bySession groups
 	for _, row := range c.rows() {
+		if len(row) < chain {
+			continue
+		}
 		row = c.withoutAnswered(row)
 		if loop := c.loopOf(row); len(loop) >= chain && c.isSettled(loop) {
 			bySession.add(row[0].Session, chained(loop)...)
@@ -141,7 +144,7 @@ func (c *trial) rows() [][]*Exchange {
 			rows[i] = append(rows[i], e)
 		}
 	}
-	return slices.DeleteFunc(rows, func(row []*Exchange) bool { return len(row) < chain })
+	return rows
 }
 
 // ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps

@@ -115,7 +115,7 @@ var failures = []row{
 	{"the callers of a race that has ended the session, and a login", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" +
 		loop(4, "c1 refresh r0 401 token_reused") + loop(3, "c1 me a1 | c2 me a1 401 token_revoked") + "c1 login - 200 other\nafter 3s", "two_refreshes[7 8 9 10 11]"},
 	{"seventy callers of a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(35, "c1 me a0 | c2 me a0 401 token_revoked"), "two_refreshes[3 4]"},
-	{"four callers side by side, who try again over new connections", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" + loops(12, "after 150ms\ncX me a0 503 injected"), ""},
+	{"four callers side by side, who try again over new connections", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" + loops(6, "after 150ms\ncX me a0 503 injected\nafter 220ms\ncY me a0 503 injected"), ""},
 	{"four callers side by side, whose connections then take turns", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" +
 		loop(3, "after 50ms\nc1 me a0 503 injected\nafter 50ms\nc2 me a0 503 injected\nafter 50ms\nc3 me a0 503 injected\nafter 50ms\nc4 me a0 503 injected"), ""},
 	{"a loop behind a race that has ended the session", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused\n" + loop(8, "c1 me a1 401 token_revoked\nafter 300ms") + "after 3s",
@@ -155,6 +155,10 @@ var failures = []row{
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
+	{"a page that loads twice and then polls by one timer", "browser\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\n" + loop(7, "after 993ms\nslow 5ms c1 me a0 503 injected\n") + "after 3s", "repeated_failure[" + numbers(2, 10) + "]"},
+	{"a stale poll while the client refreshes twice", "life 2s\nafter 2s\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\n" + loop(6, "after 250ms\nc2 me a0 401 token_expired\nc1 me a1 200\n") +
+		"after 500ms\nc1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a2 200\n" + loop(6, "after 250ms\nc2 me a0 401 token_expired\nc1 me a2 200\n") + "after 3s",
+		"repeated_failure[2 5 7 9 11 13 15 20 22 24 26 28 30]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},
