@@ -74,16 +74,17 @@ func (c *trial) isDecided(p *plea) bool {
 	return c.waitIsOver(last, last.RetryAfter)
 }
 
-// mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile.
+// mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile, or is of
+// callers that came together, while the one in time came to the moment.
 func (c *trial) mayBeQueued(p *plea) bool {
 	if p.answer.End.until(p.hurried.sent()) > apart {
 		return false
 	}
 	b := p.burst
-	if !b.judged {
-		b.judged, b.queued = true, c.traffic(b.all).mayQueue
+	if b.traffic == nil {
+		b.traffic = c.traffic(b.all)
 	}
-	return b.queued
+	return b.traffic.mayQueue || p.punctual && !p.spell.restless && b.traffic.isTogether()
 }
 
 // plea is an answer that asked for patience, and what came of it.
@@ -159,9 +160,8 @@ type line struct {
 
 // burst is requests without a break between them.
 type burst struct {
-	all    []*Exchange
-	judged bool
-	queued bool // its callers may have waited for one another
+	all     []*Exchange
+	traffic *traffic // once somebody has asked for it
 }
 
 // spell is the requests up to a success that had waited.
