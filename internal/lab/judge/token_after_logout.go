@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -12,8 +13,9 @@ const late = time.Second
 // tokenAfterLogout: a token of a session was used after its logout had been answered. The logout is shown, too. What
 // left before that answer is no use after it (Exchange.follows), and another logout is none either.
 //
-// A session that the logout of all sessions has ended from elsewhere hears of it by a 401. From then on its tokens are
-// worthless to its client as well, but for one refresh and for what follows within a second.
+// A session that the logout of all sessions has ended from elsewhere hears of it by a 401, or by its own logout if that
+// comes first. From then on its tokens are worthless to its client as well, but for one refresh and for what follows
+// within a second.
 //
 // Where a client sent others behind the logout before that was answered, or opened connections for them, what comes at
 // once (apart) may have waited in its queue since then.
@@ -24,8 +26,8 @@ const late = time.Second
 // Not judged: a logout of which the client got no answer, and sessions that the lab ended.
 func (c *trial) tokenAfterLogout(s *session) {
 	end := s.logout()
-	if end == nil {
-		end = c.endedElsewhere(s)
+	if end == nil || s.over != nil && s.over.endedBefore(end.logout) {
+		end = cmp.Or(c.endedElsewhere(s), end)
 	}
 	if end == nil {
 		return
@@ -100,8 +102,8 @@ func (s *session) goesOnDuring(e *Exchange) bool {
 	})
 }
 
-// endedElsewhere returns the end of s by the logout of all sessions, or nil. Over each connection the 401 of a refresh
-// tells of it or, without one, the first 401: the callers of several tabs hear of it one by one.
+// endedElsewhere returns the end of s by the logout of all sessions, or nil. Over each connection the first 401 tells of
+// it or, in time after that, the 401 of a refresh: the callers of several tabs hear of it one by one.
 func (c *trial) endedElsewhere(s *session) *ending {
 	logout := c.logoutOfAll(s)
 	if logout == nil {
@@ -112,7 +114,7 @@ func (c *trial) endedElsewhere(s *session) *ending {
 		if !e.usesToken() || !e.refused() || e.Code != "token_revoked" || e.Arrival.Order < logout.Arrival.Order {
 			continue
 		}
-		if before := end.heard[e.Conn]; before == nil || e.isRefresh() && !before.isRefresh() {
+		if before := end.heard[e.Conn]; before == nil || e.isRefresh() && !before.isRefresh() && inTime(before, e) {
 			end.heard[e.Conn] = e
 		}
 	}
