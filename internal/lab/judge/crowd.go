@@ -244,32 +244,23 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 }
 
 // comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
-// as the answers ask: as many come again each time. One caller would go on with its one request.
+// as the answers ask: as many come again in time. One caller would go on with its one request.
 func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
-	last, wait := row[len(row)-1], longestWait(row)
+	wait, again := longestWait(row), 0
 	if wait == 0 || rounds[0] < chain {
 		return false
 	}
-	again := 0
-	for _, e := range c.record[c.after(last):] {
-		since := last.End.until(e.Arrival)
+	end := row[rounds[0]-1]
+	for _, e := range c.record[c.after(end):] {
+		since := end.End.until(e.sent())
 		if since > wait+reaction {
 			break
 		}
-		if !e.isLike(last) {
-			continue
-		}
-		if again == 0 && since <= apart && row[0].End.until(last.End) < wait {
-			break // at once
-		}
-		again++
-	}
-	for i, n := range rounds[1:] {
-		if n != rounds[i] {
-			return false
+		if since >= wait-tolerance && e.isLike(end) {
+			again++
 		}
 	}
-	return again*2 > rounds[0] || len(rounds) > 1
+	return again*2 > rounds[0]
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.
