@@ -96,7 +96,7 @@ func (s *session) findRows() {
 			s.endRow(first, i, end)
 			first, end = i, Mark{}
 		}
-		if e.End.Order > end.Order {
+		if e.End.Order > end.Order && e.took() <= late { // others don't wait for a long poll
 			end = e.End
 		}
 	}
@@ -112,8 +112,12 @@ func (s *session) endRow(from, next int, end Mark) {
 	span := end.Machine.Sub(row[0].sentAt())
 	queued, first := span <= reaction || took >= span/4, true
 	for _, e := range row {
-		if e.row = e; queued {
+		e.row = e
+		if queued {
 			e.row = row[0]
+		}
+		if queued && e.isSingle() && end.Order > e.End.Order { // which connection waits for which is not known
+			e.free = end
 		}
 		if e.isAccess() && (e.Token.State == "valid" || e.refused()) { // an open operation tells nobody that it has expired
 			if (first || !queued) && !e.waited {
