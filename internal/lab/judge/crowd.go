@@ -162,7 +162,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	case got != nil && t.isTogether() && fewRounds && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
-	return (got == nil || got.Session != first.Session) && c.givesUp(first, last, fewRounds)
+	return fewRounds && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
 }
 
 // sentAgain counts the requests with new tokens that may be those from first to last again, and reports whether one of
@@ -204,10 +204,10 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 	return tries, granted
 }
 
-// givesUp reports whether a client tried in vain to get a new token, or logged out: while the requests from first to
-// last came, or in time after them if they came at once. What comes within a second behind such a try may have left
-// before the client heard of it; the rest goes on in spite of it.
-func (c *trial) givesUp(first, last *Exchange, fewRounds bool) bool {
+// givesUp reports whether a client tried in vain to get a new token, or logged out, while the requests from first to last
+// came or in time after them. What comes within a second behind such a try may have left before the client heard of it;
+// the rest goes on in spite of it.
+func (c *trial) givesUp(first, last *Exchange) bool {
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
 		switch {
@@ -218,7 +218,7 @@ func (c *trial) givesUp(first, last *Exchange, fewRounds bool) bool {
 		case r.endedBefore(last):
 			return r.End.until(last.Arrival) <= late
 		}
-		return r.Arrival.Order < last.Arrival.Order || fewRounds && inTime(last, r)
+		return inTime(last, r)
 	})
 }
 
