@@ -136,6 +136,7 @@ func serveGzip(w *patientWriter, r *http.Request, c *results.Content, open disk.
 		header["Content-Length"] = length
 	}
 	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
 		return nil
 	}
 	written, err := form.WriteTo(w)

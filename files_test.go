@@ -66,6 +66,20 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	}
 }
 
+func TestTheRecordHasTheAnswerToAHead(t *testing.T) {
+	t.Parallel()
+	h := newTestLab(t)
+	h.post(runPath, nil).Want(200)
+	for _, coding := range []string{"identity", "gzip"} {
+		h.do("HEAD", listingPath+"/barrier", nil, "Accept-Encoding", coding).Want(200)
+	}
+	for _, r := range h.get("/lab/requests?operation=file").Want(200).List("requests") {
+		if r["status"] != 200.0 {
+			t.Errorf("%s %v: status %v, want 200", r["method"], r["path"], r["status"])
+		}
+	}
+}
+
 // FuzzServing: ranges, conditions and codings to the files, which must come out as the bytes asked for.
 func FuzzServing(f *testing.F) {
 	h, _ := newFuzzHub(f)
