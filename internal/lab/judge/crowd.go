@@ -23,7 +23,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case isInStep(row), whole.isBusy() && (c.isServed(row) || c.isForEach(row)):
+	case isInStep(row), whole.isBusy() && c.isServed(row):
+		return true
+	case whole.isBusy() && row[0].isRefresh() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]):
 		return false
@@ -46,19 +48,6 @@ func (c *trial) isServed(row []*Exchange) bool {
 		}
 		if e.effort() == f && e.received() && !e.failed() {
 			n++
-		}
-	}
-	return n >= len(row)
-}
-
-// isForEach reports whether a row is refreshes, one at most for each request that had got a 401 by then.
-func (c *trial) isForEach(row []*Exchange) bool {
-	n := 0
-	if s := c.sessions[row[0].Session]; row[0].isRefresh() {
-		for _, e := range s.from(s.firstRefused[row[0].Token.Generation]) {
-			if e.isAccess() && e.refused() && e.endedBefore(row[0]) && inTime(e, row[0]) {
-				n++
-			}
 		}
 	}
 	return n >= len(row)

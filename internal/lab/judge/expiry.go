@@ -114,13 +114,17 @@ func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
 	if len(x.refreshes) < 2 || granted.End.until(r.Arrival) > reaction {
 		return false
 	}
-	old, met := x.refreshes[0].Token.Generation, 0
-	for _, e := range s.from(s.firstRefused[old]) {
-		if e.isAccess() && e.Token.Generation == old && e.refused() && e.endedBefore(x.refreshes[1]) {
-			met++
+	return s.met(x.refreshes[0], x.refreshes[1]) > len(x.refreshes)
+}
+
+// met counts the requests that had been answered 401, with the pair that r was to renew, when next came.
+func (s *session) met(r, next *Exchange) (n int) {
+	for _, e := range s.from(s.firstRefused[r.Current.Generation]) {
+		if e.isAccess() && e.Token.Generation == r.Current.Generation && e.refused() && e.endedBefore(next) {
+			n++
 		}
 	}
-	return met > len(x.refreshes)
+	return n
 }
 
 // gave returns the refresh of x whose answer had the refresh token that r sends, or nil if that was not before r.

@@ -75,6 +75,9 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"after a 401, whoever gave it", "c1 me a0 401 injected\nc1 refresh r0 200", ""},
 		{"tries of one refresh", "c1 refresh r0 503 injected\nc1 refresh r0 503 injected\nc1 refresh r0 200", "early_refresh[4]"},
 		{"without rotation", "policy keep\nc1 refresh r0 200\nc1 refresh r0 200\nc1 refresh r0 200", "refresh_without_need[2 3 4]"},
+		{"before every request without rotation, after one that was needed", "policy keep\nc1 me a0 200\nadvance 16m\nc1 refresh r0 200\nc1 me a1 200\n" +
+			"after 1s\nc1 refresh r0 200\nc1 me a2 200\nafter 1s\nc1 refresh r0 200\nc1 me a3 200\nafter 1s\nc1 refresh r0 200\nc1 me a4 200\nafter 3s", "refresh_without_need[5 7 9]"},
+		{"each of five callers without rotation", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired") + loop(5, "c1 refresh r0 200") + loop(5, "c1 me a5 200"), ""},
 		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
 	})
 }

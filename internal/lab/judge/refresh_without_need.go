@@ -17,16 +17,18 @@ const spare = 2 * time.Minute
 // A refresh that two_refreshes shows is not early as well.
 func (c *trial) refreshWithoutNeed(s *session) {
 	early := s.earlyRefreshes()
-	habit := make(map[*Exchange]bool)
-	for i := 2; i < len(early); i++ {
-		first, last := early[i-2], early[i]
+	inHabit := make(map[*Exchange]bool)
+	for i := habitual - 1; i < len(early); i++ {
+		first, last := early[i-habitual+1], early[i]
 		if first.Epoch == last.Epoch && first.Arrival.until(last.Arrival) <= first.Current.Lifetime {
-			habit[first], habit[early[i-1]], habit[last] = true, true, true
+			for _, r := range early[i-habitual+1 : i+1] {
+				inHabit[r] = true
+			}
 		}
 	}
 	var once, often []*Exchange
 	for _, r := range early {
-		if habit[r] {
+		if inHabit[r] {
 			often = append(often, r)
 		} else {
 			once = append(once, r)
@@ -38,20 +40,31 @@ func (c *trial) refreshWithoutNeed(s *session) {
 		"(expires_in) was left. Refresh shortly before it ends, or on a 401.", once...)
 }
 
-// earlyRefreshes returns the refreshes that nothing called for, in order.
-func (s *session) earlyRefreshes() []*Exchange {
-	var early []*Exchange
+// habitual is how many early refreshes within a lifetime are a habit.
+const habitual = 3
+
+// earlyRefreshes returns the refreshes that nothing called for, in order. A token that is never spent may be sent again
+// for each request that had met the end of the old pair. Once or twice more is another caller's.
+func (s *session) earlyRefreshes() (early []*Exchange) {
 	for _, x := range s.expiries {
 		i := slices.IndexFunc(x.refreshes, (*Exchange).exchanged)
-		if i < 0 || x.told || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
+		if i < 0 || x.told {
 			continue
 		}
-		last := x.refreshes[i]
-		early = append(early, last)
-		for _, r := range x.refreshes[i+1:] { // with a token that is never spent; those racing with the first are none more
+		last, n := x.refreshes[i], 1
+		var more []*Exchange
+		for _, r := range x.refreshes[i+1:] { // those racing with the first are none more
 			if !r.Policy.spends() && r.exchanged() && r.follows(last) && s.isEarly(r) {
-				early, last = append(early, r), r
+				if n >= s.met(x.refreshes[0], r) {
+					more = append(more, r)
+				}
+				last, n = r, n+1
 			}
+		}
+		if s.isEarly(x.refreshes[0]) && s.isEarly(x.refreshes[i]) {
+			early = append(append(early, x.refreshes[i]), more...)
+		} else if len(more) >= habitual {
+			early = append(early, more...)
 		}
 	}
 	return early
