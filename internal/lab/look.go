@@ -27,7 +27,7 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	everywhere, _ := strconv.ParseBool(r.URL.Query().Get("all"))
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
 	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
-		Query:      maphash.String(b.lab.identity, r.URL.RawQuery) + uint64(r.ContentLength),
+		Query:      maphash.String(b.lab.identity, r.URL.RawQuery+" "+r.Header.Get("Range")) + uint64(r.ContentLength),
 		Everywhere: everywhere, Elsewhere: elsewhere, Browser: strings.HasPrefix(r.UserAgent(), "Mozilla/")}}
 	var addressed string
 	if addressed, seen.InAddress = tokenInAddress(r); addressed != "" {

@@ -77,15 +77,15 @@ func keepStep(begun []time.Duration, n int) bool {
 	return n > 1
 }
 
-// isTimer reports whether requests were sent at the same intervals, as by one caller's timer.
+// isTimer reports whether requests were sent at the same intervals, as by one caller's timer, but for a few of them.
 func isTimer(row []*Exchange) bool {
-	interval := row[1].sentAt().Sub(row[0].sentAt())
+	interval, off := row[1].sentAt().Sub(row[0].sentAt()), 0
 	for i, e := range row[1:] {
 		if (e.sentAt().Sub(row[i].sentAt()) - interval).Abs() > idle/2 {
-			return false
+			off++
 		}
 	}
-	return true
+	return off*3 < len(row)
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.

@@ -142,7 +142,7 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r. What came
 // between a late answer and a refresh right behind it (idle) may have been sent before the client heard.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
-	old := x.refreshes[0].Token.Generation
+	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction }
 	var left []*Exchange
 	for _, e := range s.from(s.firstRefused[old]) {

@@ -12,6 +12,8 @@ func TestTwoRefreshes(t *testing.T) {
 		{"none succeeded", expired + "c1 refresh r0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
 		{"for a slow request whose 401 comes last", "advance 15m\nc1 me a0 401 token_expired later\nc2 me a0 401 token_expired\nc2 refresh r0 200\nc2 me a1 200\nc2 me a1 200\nlater\nc1 refresh r1 200\nc1 me a2 200", "two_refreshes[4 7]"},
 		{"right behind a slow request's 401, beside a poll", "advance 15m\nc1 me a0 401 token_expired later\nc2 me a0 401 token_expired\nc2 refresh r0 200\nc2 me a1 200\nlater\nc2 me a1 200\nc1 refresh r1 200\nc1 me a2 200", "two_refreshes[4 7]"},
+		{"in turn, in a session that was refreshed without rotation before", "policy keep\nc1 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\npolicy strict\nadvance 16m\n" +
+			"c1 me a1 401 token_expired\nc1 refresh r0 200\nc1 me a2 200\nc1 listing a1 401 token_expired\nc1 refresh r2 200\nc1 listing a3 200\nafter 3s", "two_refreshes[7 10]"},
 		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
 		{"one caller after the other, beside other work", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" + "c1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\n" +
 			loop(3, "c9 me a2 200") + "c2 me a2 200\nc3 refresh r2 200\nc3 me a3 200\nc4 refresh r3 200\nc4 me a4 200", "two_refreshes[6 8 13 15]"},

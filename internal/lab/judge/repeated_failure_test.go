@@ -161,6 +161,8 @@ var failures = []row{
 		"repeated_failure[2 5 7 9 11 13 15 20 22 24 26 28 30]"},
 	{"callers over four connections that wait as they are asked, some twice", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected") + "c1 me a0 429 rate_limited wait=1s injected\nafter 1s\n" +
 		"c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected\n" + loop(3, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200") + "c1 me a0 200\nafter 1s\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\nafter 3s", ""},
+	{"a page that loads twice, polls by one timer, and is clicked once", "browser\nc1 me a0 503 injected\nc1 me a0 503 injected\n" + loop(4, "after 993ms\nc1 me a0 503 injected\n") + "after 400ms\nc1 me a0 503 injected\nafter 592ms\nc1 me a0 503 injected\n" +
+		loop(4, "after 993ms\nc1 me a0 503 injected\n") + "after 3s", "repeated_failure[" + numbers(2, 13) + "]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},
