@@ -107,6 +107,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a poll beside a long poll of its own", "c2 me a0 200 query=9 later\nc1 me a0 503 wait=2s injected\nafter 300ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 2s\nlater\nafter 3s", "retry_after_ignored[3 4]"},
 		{"callers behind one gate, the first of whom are refused again", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected\nafter 1s\nc1 me a0 | c2 me a0 429 rate_limited wait=1s injected\n" +
 			"c3 me a0 | c4 me a0 200\nc1 me a0 | c2 me a0 200\nafter 1s\nc1 me a0 | c2 me a0 200\nafter 3s", ""},
+		{"one of two callers, each over its own connection, hurries", "c1 me a0 200 | c2 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc2 me a0 200\nafter 1600ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
+		{"a third caller begins while two wait", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc3 me a0 200\nafter 1600ms\nc1 me a0 | c2 me a0 200\nafter 3s", ""},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
 		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},

@@ -217,8 +217,8 @@ func (l *line) isSlow() bool {
 	return !l.rested && l.took > stall && l.took > l.end.Machine.Sub(l.start.Machine)/2
 }
 
-// keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest:
-// who tries at once and then in time has hurried.
+// keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest for
+// which nobody has hurried, or else of the latest: who tries at once and then in time has hurried.
 func (l *line) keep(e *Exchange) bool {
 	kept, over := -1, 0
 	for i, p := range l.pleas[:min(len(l.pleas), lookBack)] {
@@ -227,7 +227,7 @@ func (l *line) keep(e *Exchange) bool {
 			if i == over {
 				over++
 			}
-		case p.isDue(e):
+		case p.isDue(e) && (kept < 0 || p.hurried == nil || l.pleas[kept].hurried != nil):
 			kept = i
 		}
 	}
