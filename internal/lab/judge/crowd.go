@@ -77,11 +77,15 @@ func keepStep(begun []time.Duration, n int) bool {
 	return n > 1
 }
 
-// isTimer reports whether requests were sent at the same intervals, as by one caller's timer, but for a few of them.
+// isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one
+// caller's timer, but for a few of them.
 func isTimer(row []*Exchange) bool {
+	if len(row) < chain-1 {
+		return false
+	}
 	interval, off := row[1].sentAt().Sub(row[0].sentAt()), 0
 	for i, e := range row[1:] {
-		if (e.sentAt().Sub(row[i].sentAt()) - interval).Abs() > idle/2 {
+		if (e.sentAt().Sub(row[i].sentAt()) - interval).Abs() > min(idle/2, interval/4) {
 			off++
 		}
 	}

@@ -163,6 +163,7 @@ var failures = []row{
 		"c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected\n" + loop(3, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200") + "c1 me a0 200\nafter 1s\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\nafter 3s", ""},
 	{"a page that loads twice, polls by one timer, and is clicked once", "browser\nc1 me a0 503 injected\nc1 me a0 503 injected\n" + loop(4, "after 993ms\nc1 me a0 503 injected\n") + "after 400ms\nc1 me a0 503 injected\nafter 592ms\nc1 me a0 503 injected\n" +
 		loop(4, "after 993ms\nc1 me a0 503 injected\n") + "after 3s", "repeated_failure[" + numbers(2, 13) + "]"},
+	{"three callers, one of whom goes on with little pauses", "c1 me a0 | c2 me a0 | c3 me a0 503 injected\n" + loop(5, "after 20ms\nc1 me a0 503 injected"), "repeated_failure[2 5 6 7 8 9]"},
 	{"a suite that asks without a token before it logs in", loop(6, "c1 me - 401 token_missing\nc1 login - 200 other\nc1 me b0 200"), ""},
 	{"two workers of a suite, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected\nc1 login:POST - 200 other\nc1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), ""},

@@ -136,7 +136,7 @@ func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.i
 // isOfMany reports whether several callers began together, with fewer than five tries each on the whole: three of them
 // or, where they paused time and again, as one does that goes on alone, five.
 func (t *traffic) isOfMany(fewRounds bool) bool {
-	return (t.most >= chain || t.most >= 3 && fewRounds) && len(t.row) < chain*t.most
+	return (t.most >= chain || t.most >= 3 && fewRounds && !isTimer(t.row[t.most:])) && len(t.row) < chain*t.most
 }
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.
