@@ -210,6 +210,7 @@ var unanswered = []row{
 	{"a login for two callers after the clock was put back", "c1 me a0 200 | c2 me a0 200\nback 21m\nc1 me a0 401 token_expired ordered\nc1 login - 200 other\nc2 me a0 401 token_expired ordered\nc1 me b0 200\nc2 me b0 200\nafter 3s", ""},
 	{"callers of a slow server, two at a time, each over a connection of its own", "advance 15m\n" + loops(6, "slow 450ms cX me a0 | cY me a0 401 token_expired") + "c99 refresh r0 200\n" +
 		loops(6, "slow 450ms cX00 me a1 | cY00 me a1 200"), ""},
+	{"an answer of its own kind, in one of two sessions", "c1 login - 200 other\nc1 me b0 200\nc1 me a0 403 injected token_expired\nafter 3s", "no_refresh_after_expiry[4]"},
 	{"a login long after", expired + "after 10s\nc1 login - 200", "no_refresh_after_expiry[2]"},
 	{"an answer that did not arrive", "advance 15m\nc1 me a0 401 token_expired lost\nafter 3s", ""},
 	{"the clock is put back before two seconds have passed", expired + "after 1s\nback 20m\nafter 3s", ""},

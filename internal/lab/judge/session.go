@@ -134,7 +134,7 @@ func (s *session) goesOnAfter(e *Exchange) bool { return s.useBefore != nil && s
 
 // beganAfter reports whether the session began after e had arrived. Nothing is known of nil.
 func (s *session) beganAfter(e *Exchange) bool {
-	return s != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
+	return s != nil && e != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
 }
 
 // from returns the exchanges from first on; none for nil.
