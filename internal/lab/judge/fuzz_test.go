@@ -11,6 +11,7 @@ import (
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x20\x21\x40\x41"))
 	f.Add([]byte("aAbBcC0123456789zZ"))
+	f.Add([]byte("\x08\x09\x0b\x01")) // an expiry that a fault told with a status of its own, where the user has two sessions
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		if len(steps) > 200 {
 			t.Skip()
@@ -36,7 +37,7 @@ func FuzzJudge(f *testing.F) {
 func fuzzStep(b byte, pair int) string {
 	if b < 24 {
 		return []string{"after 50ms", "after 3s", "advance 8m", "advance 16m", "back 5m", "policy strict", "policy grace 10s",
-			"policy allow"}[b%8]
+			"policy allow", "c1 login - 200 other", "c0 me b0 200", "c1 me b0 401 token_revoked", "c1 me a0 403 injected token_expired"}[b%12]
 	}
 	answers := []string{"200", "401 token_expired", "401 token_reused", "503 injected wait=2s", "200 lost", "0 left", "401 token_revoked", "204"}
 	operation := []string{"me a", "refresh r", "logout a", "listing a"}[b>>3&3]
