@@ -124,7 +124,9 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 		over = e.Token.Issued // by order, nobody knows when
 	}
 	for _, next := range c.sessions {
-		if next.user == s.user && next.id != s.id && mayBeSame(e, next.exchanges[0]) && (next.beganAfter(s.firstRefused[e.Token.Generation]) || next.exchanges[0].startedAfter(over)) && !s.goesOnAfter(next.exchanges[0]) &&
+		first := next.exchanges[0]
+		since := next.beganAfter(s.firstRefused[e.Token.Generation]) || first.startedAfter(over)
+		if since && next.user == s.user && next.id != s.id && mayBeSame(e, first) && !s.goesOnAfter(first) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
 				return use.isAccess() && instead(use)
 			}) {
@@ -147,8 +149,7 @@ func (r *Exchange) renews(e *Exchange) bool {
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
-// when its connection rests. The machine's clock counts: a client does not
-// get slower by a test that advances the hub's.
+// when its connection rests. The machine's clock counts: a client does not get slower by a test that advances the hub's.
 func inTime(e, next *Exchange) bool {
 	return next.sentAt().Sub(e.free.Machine) <= reaction
 }

@@ -169,13 +169,7 @@ func withoutFew(row []*Exchange, conn int64, few int) []*Exchange {
 	if n == 0 || n > few {
 		return row
 	}
-	others := row[:0]
-	for _, e := range row {
-		if e.Conn != conn {
-			others = append(others, e)
-		}
-	}
-	return others
+	return slices.DeleteFunc(row, func(e *Exchange) bool { return e.Conn == conn })
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.

@@ -115,9 +115,9 @@ func (s *session) endRow(from, next int, end Mark) {
 		e.row = e
 		if queued {
 			e.row = row[0]
-		}
-		if queued && e.isSingle() && end.Order > e.End.Order { // which connection waits for which is not known
-			e.free = end
+			if e.isSingle() && end.Order > e.End.Order { // which connection waits for which is not known
+				e.free = end
+			}
 		}
 		if e.isAccess() && (e.Token.State == "valid" || e.refused()) { // an open operation tells nobody that it has expired
 			if (first || !queued) && !e.waited {
