@@ -152,7 +152,7 @@ func (c *cookies) named(name string) []*cookie {
 
 // meantBy returns the cookies of the tokens that op takes in this value.
 func (c *cookies) meantBy(op *operation, value string) []*cookie {
-	return c.ofTokens(value == "token", value == "refresh_token" || op.op != "me")
+	return c.ofTokens(value == "token", value == "refresh_token" || op.verb.name != "me")
 }
 
 // ofTokens returns the cookies of access tokens, of refresh tokens, or of both, as far as they are set.

@@ -74,7 +74,7 @@ type Place struct {
 func (d *Dialect) Operations() []Operation {
 	all := make([]Operation, len(d.operations))
 	for i, op := range d.operations {
-		o := Operation{op.op, op.method, op.path, []Place{}, make(map[string]Place), op.verb.purpose, op.verb.token}
+		o := Operation{op.verb.name, op.method, op.path, []Place{}, make(map[string]Place), op.verb.purpose, op.verb.token}
 		for _, c := range op.when {
 			if p, ok := c.from.written(); ok {
 				p.Value = c.want
@@ -136,7 +136,7 @@ func (c *Call) op() string {
 	if c.called == nil {
 		return ""
 	}
-	return c.called.op
+	return c.called.verb.name
 }
 
 // Read returns what a request means, or nil if the dialect does not describe its path. It reads the body of a request

@@ -64,7 +64,7 @@ func (d *Dialect) parseErrors(n node, t *templates) []*entry {
 		if !hasOp {
 			op, pattern = "", name
 		}
-		if e.op, e.pattern = op, pattern; hasOp && !slices.ContainsFunc(d.operations, func(o *operation) bool { return o.op == op }) {
+		if e.op, e.pattern = op, pattern; hasOp && !slices.ContainsFunc(d.operations, func(o *operation) bool { return o.verb.name == op }) {
 			at.fault("begins with an operation that \"operations\" does not have")
 		}
 		switch {

@@ -113,7 +113,7 @@ func (d *Dialect) scopeOfErrors(op string) *scope {
 func (d *Dialect) params(op string) []string {
 	var all []string
 	for _, o := range d.operations {
-		if op == "" || op == o.op {
+		if op == "" || op == o.verb.name {
 			all = append(all, o.params()...)
 		}
 	}
@@ -123,7 +123,7 @@ func (d *Dialect) params(op string) []string {
 // scopeOf returns the scope of the answers of op. A token that was not made just now may have been ordered from the
 // lab, with any claims.
 func (d *Dialect) scopeOf(op *operation, at string, claims []string) *scope {
-	s := &scope{of: op.op, at: at, names: slices.Concat(op.verb.out, everywhere), params: op.params(), request: true}
+	s := &scope{of: op.verb.name, at: at, names: slices.Concat(op.verb.out, everywhere), params: op.params(), request: true}
 	if !slices.Contains(s.names, "access_token") {
 		return s
 	}

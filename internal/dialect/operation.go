@@ -14,7 +14,6 @@ import (
 
 // operation is one thing that clients may ask for.
 type operation struct {
-	op       string
 	verb     *verb
 	method   string
 	path     string
@@ -42,12 +41,11 @@ func (d *Dialect) parseOperation(n node, t *templates) *operation {
 	}
 	op := new(operation)
 	if named, ok := n.member(o, "op"); ok {
-		op.op = named.oneOf(verbNames()...)
+		op.verb = verbNamed(named.oneOf(verbNames()...))
 	} else {
 		n.p.fault(join(n.path, "op"), "is missing: one of "+strings.Join(verbNames(), ", "))
 	}
-	op.verb = verbNamed(op.op)
-	if op.op == "" {
+	if op.verb == nil {
 		return nil
 	}
 	if on, ok := n.member(o, "on"); ok {
@@ -81,12 +79,12 @@ func (op *operation) parseOut(n node, o *object, t *templates) {
 			out.fault("can't be with status 204, which has no body")
 		}
 	}
-	if op.op == "document" && op.out == nil && op.status != http.StatusNoContent {
+	if op.verb.name == "document" && op.out == nil && op.status != http.StatusNoContent {
 		n.p.fault(join(n.path, "out"), `is missing: the document, or "status": 204 for none`)
 	}
 	op.inactive = literal(`{"active":false}`)
 	if inactive, ok := n.member(o, "inactive"); ok {
-		if op.op != "introspect" {
+		if op.verb.name != "introspect" {
 			inactive.fault("belongs to introspect")
 		}
 		dead := *t.scope
@@ -95,10 +93,10 @@ func (op *operation) parseOut(n node, o *object, t *templates) {
 	}
 	switch {
 	case op.out != nil:
-	case op.op == "introspect":
+	case op.verb.name == "introspect":
 		op.out = members("sub=user.id", "username=user.username", "iat=claims.iat", "exp=claims.exp", "token_type=token_kind")
 		op.out = append(op.out.(record), recordPart{[]byte(`"active":`), literal("true")})
-	case op.op == "verify":
+	case op.verb.name == "verify":
 		op.out = literal("{}")
 	}
 }
@@ -126,7 +124,7 @@ func (d *Dialect) answerWithoutCookies() {
 		names = append([]string{"access_token"}, names...)
 	}
 	for _, op := range d.operations {
-		if op.out == nil && (op.op == "register" || op.op == "login" || op.op == "refresh") {
+		if op.out == nil && (op.verb.name == "register" || op.verb.name == "login" || op.verb.name == "refresh") {
 			op.out = members(names...)
 		}
 	}
@@ -243,7 +241,7 @@ func (op *operation) checkNeeds(n node) {
 			either = " (or " + other + ")"
 		}
 		example, _, _ := strings.Cut(op.verb.from[name], "|")
-		n.p.fault(join(n.path, name), fmt.Sprintf("is missing%s, and %s can't do without it: say where the client sends it, such as %q", either, op.op, example))
+		n.p.fault(join(n.path, name), fmt.Sprintf("is missing%s, and %s can't do without it: say where the client sends it, such as %q", either, op.verb.name, example))
 	}
 }
 

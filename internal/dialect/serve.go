@@ -110,7 +110,7 @@ func limit(in map[string]any, name string, most time.Duration) {
 func (c *Call) answer(w http.ResponseWriter, given *recorder, host Host, v values) {
 	op, body, status := c.called, given.body, given.status
 	var pair bool
-	switch op.op {
+	switch op.verb.name {
 	case "introspect", "verify", "me":
 		if given.status < 300 {
 			c.addLooked(v, given.body)
@@ -121,7 +121,7 @@ func (c *Call) answer(w http.ResponseWriter, given *recorder, host Host, v value
 	}
 	out := op.out
 	switch {
-	case status >= 400 && op.op == "introspect":
+	case status >= 400 && op.verb.name == "introspect":
 		out, status = op.inactive, http.StatusOK
 	case status >= 400: // revoke, with a token that the hub never issued
 		status = http.StatusNoContent
