@@ -5,11 +5,14 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"authhub/internal/testkit"
 )
 
 func TestUnknownPathsAndMethods(t *testing.T) {
@@ -81,6 +84,43 @@ func TestIndexTellsAddressesAndTokens(t *testing.T) {
 	for operation, want := range map[string]string{"GET " + mePath: "access", "POST " + runPath: "access", "GET " + listingPath: "none", "POST " + loginPath: "none"} {
 		if tokens[operation] != want {
 			t.Errorf("%s wants the token %v, want %s", operation, tokens[operation], want)
+		}
+	}
+}
+
+// TestARefusedUploadGetsItsAnswer: many clients read nothing before they have sent all.
+func TestARefusedUploadGetsItsAnswer(t *testing.T) {
+	t.Parallel()
+	h := start(t, "-ephemeral", "-protect", "run")
+	h.base = h.process.listening(t)
+	const size = 5 << 20
+	for _, head := range []string{fmt.Sprint("Content-Length: ", size), "Transfer-Encoding: chunked"} {
+		c := testkit.Dial(t, h.addr())
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n%s\r\n\r\n", runPath, head)
+		body := strings.Repeat("x", size)
+		if head == "Transfer-Encoding: chunked" {
+			body = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, body)
+		}
+		if _, err := io.WriteString(c, body); err != nil {
+			t.Errorf("%s: %v", head, err)
+		}
+		if got := testkit.Statuses(c, 1); !slices.Equal(got, []int{401}) {
+			t.Errorf("%s: %v", head, got)
+		}
+	}
+}
+
+// TestARefusedUploadIsNotAskedFor: a client that asks first (RFC 9110 section 10.1.1) is answered before it sends
+// anything.
+func TestARefusedUploadIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, lab := range []string{"-lab=false", "-lab"} {
+		h := start(t, "-ephemeral", "-protect", "run", lab)
+		h.base = h.process.listening(t)
+		c := testkit.Dial(t, h.addr())
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n", runPath)
+		if got := testkit.Statuses(c, 1); !slices.Equal(got, []int{401}) {
+			t.Errorf("%s: %v", lab, got)
 		}
 	}
 }

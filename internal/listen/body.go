@@ -1,4 +1,4 @@
-// body.go owns the time that long bodies get.
+// body.go owns the time that long bodies get, and what becomes of those that nobody reads.
 
 package listen
 
@@ -37,4 +37,23 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.Err = err
 	}
 	return n, err
+}
+
+// Bodies that nobody has read, as those of refused requests are. net/http reads the rest of short ones.
+const (
+	shortBody = 256 << 10   // bytes
+	drained   = 64 << 20    // bytes of a longer one that are read
+	drainTime = time.Second // that this takes at most
+)
+
+// drain has next answer, and reads what it has left of the body before the answer leaves. Many clients read no answer
+// before they have sent all: to them the connection would seem broken. Those that ask first (Expect) have not sent it.
+func drain(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r)
+		if (r.ContentLength < 0 || r.ContentLength > shortBody) && r.Header["Expect"] == nil {
+			http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
+			io.CopyN(io.Discard, r.Body, drained) // what is left over then ends with the connection
+		}
+	})
 }
