@@ -31,6 +31,7 @@ type tab struct {
 	tokens *tokens
 	single sync.Mutex // held while a well-made client refreshes
 	agent  string     // User-Agent; "": that of net/http
+	part   string     // Range of the files that it gets; "": all
 }
 
 // tokens is where a client keeps its pair.
@@ -125,8 +126,10 @@ func (t *tab) sendIn(ctx context.Context, method, target string, body any, token
 		return 0, answer
 	}
 	r.Header.Set("Content-Type", "application/json")
-	if t.agent != "" {
-		r.Header.Set("User-Agent", t.agent)
+	for name, value := range map[string]string{"User-Agent": t.agent, "Range": t.part} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)

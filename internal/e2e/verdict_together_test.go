@@ -8,9 +8,11 @@ import (
 	"time"
 )
 
-// withLogout logs out and asks for the user three times, all at once. The tab that does is given by of.
+// withLogout logs out and asks for the user three times, all at once: the hub holds them until it has all four. The tab
+// that does is given by of.
 func withLogout(c *tab, of func(i int) *tab) {
 	access, _ := c.tokens.get()
+	c.w.fault(object{"operation": "*", "hold": 4})
 	callers(4, func(i int) {
 		if i == 0 {
 			of(i).send("POST", logoutPath, nil, access)
@@ -171,6 +173,14 @@ var cleanTogether = []behaviour{
 			}
 		}
 	}},
+	{"downloads that are taken up where they had ended, and have it all", nil, quiet, func(w *world) {
+		w.post(runPath, nil).Want(200)
+		c := w.login()
+		c.part = fmt.Sprintf("bytes=%d-", len(w.get(filePaths[0]).Want(200).Body))
+		for range 6 {
+			c.send("GET", filePaths[0], nil, c.tokens.access)
+		}
+	}},
 }
 
 var faultyTogether = []behaviour{
@@ -191,6 +201,24 @@ var faultyTogether = []behaviour{
 		c.logout()
 		for range 3 {
 			w.newTab(c.tokens).me()
+		}
+	}},
+	{"callers of a race that logs in anew, who each refresh for a 401 of the old session", []string{"two_refreshes[refresh*2]"}, quiet, func(w *world) {
+		c := w.login()
+		access, refresh := c.tokens.get()
+		w.advance(16 * time.Minute)
+		for range 6 {
+			c.meWith(access)
+		}
+		c.refreshWith(refresh)
+		c.refreshWith(refresh)
+		c.login("demo")
+		for range 6 {
+			c.me()
+		}
+		for range 4 {
+			c.refresh()
+			c.me()
 		}
 	}},
 	{"a loop on one connection that never refreshes", []string{"repeated_failure[me*5]"}, nil, func(w *world) {
@@ -251,6 +279,14 @@ var faultyTogether = []behaviour{
 				caller.me()
 			}
 		})
+	}},
+	{"downloads that are taken up behind the end of the file", []string{"repeated_failure[file*6]"}, quiet, func(w *world) {
+		w.post(runPath, nil).Want(200)
+		c := w.login()
+		c.part = "bytes=9999999-"
+		for range 6 {
+			c.send("GET", filePaths[0], nil, c.tokens.access)
+		}
 	}},
 	{"a loop over one file", []string{"repeated_failure[file*5]"}, quiet, func(w *world) {
 		c := w.newTab(nil)

@@ -46,14 +46,15 @@ func (l *Lab) nameOf(r *http.Request) string {
 var unrecorded = []string{"/healthz", "/openapi.json", "/favicon.ico", "/.well-known/appspecific/com.chrome.devtools.json"}
 
 // serveHub serves an operation of the hub, with the fault that meets it, and notes it.
-func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
+func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
+	r := original.WithContext(original.Context()) // whose own body tells net/http whether the client waits to be asked for it
 	call := b.read(w, r)
 	operation := b.lab.nameOf(r)
 	if call != nil {
 		operation = call.Operation
 	}
 	if operation == "" {
-		b.hub.Load().Serve(w, r, nil)
+		b.hub.Load().Serve(w, original, nil)
 		return
 	}
 
@@ -73,7 +74,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		if onConnection {
 			client.whenUnread(func() { b.requests.Update(seen, func() { seen.Left = true }) })
 		}
-		b.note(hub, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
+		b.note(hub, r, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
 	}()
 
 	if f != nil {
@@ -84,7 +85,7 @@ func (b *bench) serveHub(w http.ResponseWriter, r *http.Request) {
 		b.inspectAgain(hub, seen, token)
 	}
 	hub.Serve(answer.Tap, served, call)
-	r.Pattern = served.Pattern
+	original.Pattern = served.Pattern
 	answer.Finish()
 }
 
@@ -160,7 +161,7 @@ func (b *bench) arrive(r *http.Request, seen *record.Request, token string, call
 
 // note completes the record of a request, even of one whose connection is being cut. left says that the client had
 // gone before it was answered.
-func (b *bench) note(hub *Parts, seen *record.Request, answer *response, body uint64, left bool) {
+func (b *bench) note(hub *Parts, r *http.Request, seen *record.Request, answer *response, body uint64, left bool) {
 	code := answer.code()
 	if seen.Fault != "" {
 		reply.Note(answer, "fault", seen.Fault)
@@ -177,7 +178,7 @@ func (b *bench) note(hub *Parts, seen *record.Request, answer *response, body ui
 			seen.Status = answer.Status
 		}
 		if !answer.Injected {
-			seen.Hub = answer.hubStatus()
+			seen.Hub = answer.hubStatus(r)
 			seen.Given = answer.given(hub)
 		}
 		seen.RetryAfter = readRetryAfter(answer.Header().Get("Retry-After"), seen.End.Machine)

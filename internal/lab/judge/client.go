@@ -4,12 +4,17 @@ package judge
 
 // connection is what the record knows of a connection, or of all those of a client.
 type connection struct {
+	_     [0]func()   // as in Exchange
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client: the order of its first arrival
 	guest bool        // of the client: it has used no session
 	group *connection // the first of those that were opened together, as a page opens several for its first requests
 	uses  int         // requests over it
 	last  *Exchange   // over it
+
+	member  *connection // of a group: a client that used a session over one of its connections
+	clients int         // of a group: 1 if there is one such client
+	kept    bool        // of a group: one of its connections had several requests
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
@@ -43,6 +48,12 @@ func findClients(record []*Exchange) {
 	for i := len(record) - 1; i >= 0; i-- {
 		e := record[i]
 		e.client = e.conn.client()
+		group := e.conn.group
+		group.kept = group.kept || !e.isSingle()
+		if !e.client.guest && group.member != e.client {
+			group.member = e.client
+			group.clients++
+		}
 		if e.waited && e.free.Order > 0 && e.before.Epoch == e.Epoch {
 			e.before.free = e.free
 		}
@@ -84,14 +95,18 @@ func isSibling(a, b *Exchange) bool { return a.client.guest && a.conn.group == b
 func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 
 // guest returns what stands for the client of a request without a token: its connections, if it has used a session; or
-// else those that were opened together with that of e. It is nil where these tell nothing, since the client keeps none:
-// a browser does, and others of which a connection had several requests.
+// else those that were opened together with that of e, or the only client that used a session over one of these. It is
+// nil where these tell nothing, since the client keeps none: a browser does, and others of whose connections one had
+// several requests.
 func (e *Exchange) guest() *connection {
+	group := e.conn.group
 	switch {
 	case !e.client.guest:
 		return e.client
-	case e.Opened.IsZero(), e.isSingle() && !e.Browser:
+	case e.Opened.IsZero(), e.isSingle() && !e.Browser && !group.kept:
 		return nil
+	case group.clients == 1:
+		return group.member
 	}
-	return e.conn.group
+	return group
 }

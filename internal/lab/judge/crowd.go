@@ -23,9 +23,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case isInStep(row), whole.isBusy() && c.isServed(row):
-		return true
-	case whole.isBusy() && row[0].isRefresh() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
+	case isInStep(row), whole.isBusy() &&
+		(c.isServed(row) || row[0].isRefresh() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row)): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]):
 		return false
@@ -40,10 +39,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // isServed reports whether right after a row as many requests succeeded as it has: each of its callers tried once more.
 func (c *trial) isServed(row []*Exchange) bool {
 	last := row[len(row)-1]
-	until := last.End.Machine.Add(reaction + longestWait(row))
+	wait := reaction + longestWait(row)
 	f, n := last.effort(), 0
 	for _, e := range c.record[c.after(last):] {
-		if e.sentAt().After(until) {
+		if last.End.until(e.Arrival) > wait {
 			break
 		}
 		if e.effort() == f && e.received() && !e.failed() {
@@ -95,8 +94,7 @@ func isTimer(row []*Exchange) bool {
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
 // two_refreshes tells of that.
 func (c *trial) isAftermath(e *Exchange) bool {
-	end := c.killed[e.Session]
-	return end != nil && e.Code == "token_revoked" && e.isAccess() && end.endedBefore(e) && end.End.until(e.sent()) <= late
+	return e.Code == "token_revoked" && e.isAccess() && c.sessions[e.Session].raced.justBefore(e)
 }
 
 // roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for some
@@ -127,7 +125,7 @@ func roundsOf(row []*Exchange) []int {
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	row := t.row
 	last := row[len(row)-1]
-	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(first.sent()) > late && !first.waited {
+	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(first.sent()) > late && newer.End.Order < first.since {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
@@ -150,8 +148,8 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		return false
 	case all, again*2 > len(row)-kept && (fewRounds || got.Arrival.Order < last.Arrival.Order):
 		return true
-	case tries*2 > len(row):
-		return again*2 >= granted || c.killed[first.Session] != nil
+	case granted > 0 && tries*2 > len(row):
+		return again*2 >= granted || c.sessions[first.Session].raced != nil
 	case got != nil && t.isTogether() && fewRounds && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
@@ -161,10 +159,11 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 // sentAgain counts the requests with new tokens that may be those from first to last again, and reports whether one of
 // them came sooner than last.
 func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
+	anew := got.isLogin() || c.sessions[first.Session].raced != nil // in another session
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
-			got.isLogin() && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first) && mayBeSame(first, e)
-		if renewed && e.Operation == first.Operation && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
+			anew && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first) && mayBeSame(first, e)
+		if renewed && e.Path == first.Path && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
 			sooner = sooner || e.Arrival.Order < last.Arrival.Order
 		}
@@ -221,11 +220,10 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	due := e.free.Machine.Add(reaction)
 	s := c.sessions[e.Session]
 	for _, r := range slices.Concat(s.refreshes, c.logins) {
-		renewed := r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e)
-		loggedIn := r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r)
 		switch {
 		case r.sentAt().After(due):
-		case renewed || loggedIn:
+		case r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e),
+			r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r):
 			return r
 		case r.isRefresh() && r.failsForNow():
 			if again := r.End.Machine.Add(r.patience()); again.After(due) {

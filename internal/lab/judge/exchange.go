@@ -49,6 +49,8 @@ type Exchange struct {
 	client *connection
 	before *Exchange // what came last over its connection; nil: nothing
 	waited bool      // its connection had not rested (idle)
+	since  int       // order of the first arrival over its connection after that had rested
+	plea   *plea     // what its answer asked for with Retry-After; nil: nothing
 	row    *Exchange // the first of the unbroken row of requests of its session that it is in (findRows)
 
 	// free is when its connection rested again, so that the client could react. A client that allows itself one or two
@@ -92,8 +94,9 @@ func (m Mark) until(n Mark) time.Duration {
 
 // Token is what a request presented.
 type Token struct {
-	Refresh    bool // a refresh token; else an access token
-	Generation int  // of its pair: how many rotations came before it
+	_          [0]func() // as in Exchange
+	Refresh    bool      // a refresh token; else an access token
+	Generation int       // of its pair: how many rotations came before it
 	Issued     time.Time
 	State      string // valid, expired, not_yet_valid, spent, revoked, wrong_type, malformed
 }

@@ -37,7 +37,7 @@ type Verdict struct {
 // Introspection is no use of a token (RFC 7662), so no rule looks at it.
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
-	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool), killed: make(map[string]*Exchange)}
+	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool)}
 	findClients(record)
 	for _, e := range record {
 		switch {
@@ -73,12 +73,12 @@ type trial struct {
 	record     []*Exchange
 	now        Mark
 	ended      []Mark
-	sessions   map[string]*session  // by id
-	logins     []*Exchange          // and registrations
-	everywhere []*Exchange          // logouts of other sessions of a user as well
-	useless    []*Exchange          // refreshes without a token that this hub can read, or with an access token
-	told       map[*Exchange]bool   // shown by a finding about refreshes or a logout
-	killed     map[string]*Exchange // by session: the refresh of a race that has ended it
+	sessions   map[string]*session // by id
+	logins     []*Exchange         // and registrations
+	everywhere []*Exchange         // logouts of other sessions of a user as well
+	useless    []*Exchange         // refreshes without a token that this hub can read, or with an access token
+	told       map[*Exchange]bool  // shown by a finding about refreshes or a logout
+	races      []*Exchange         // the refreshes by which a race has ended its session
 	verdict    Verdict
 }
 

@@ -66,6 +66,13 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
+		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
+		{"other pages of a list by other workers, and the one that was asked to wait in time, behind another", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\n" +
+			"c1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3\nafter 320ms\nc1 listing a0 200 query=4\nafter 20ms\nc1 listing a0 200 query=1\nafter 3s", ""},
+		{"two pages of a list by workers that wait as they are asked, and a third page", "c1 listing a0 503 injected wait=1s query=1\nc1 listing a0 503 injected wait=1s query=2\n" +
+			"c1 listing a0 200 query=3\nafter 1020ms\nc1 listing a0 200 query=1\nafter 40ms\nc1 listing a0 200 query=2\nafter 3s", ""},
+		{"other pages of a list, and the one that was asked to wait too soon", "c1 listing a0 429 rate_limited wait=2s query=1\nafter 30ms\nc1 listing a0 200 query=2\n" +
+			"after 200ms\nc1 listing a0 200 query=3\nafter 400ms\nc1 listing a0 200 query=1\nafter 3s", "retry_after_ignored[2 5]"},
 		{"another page of a list at once, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=1", ""},
 		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
@@ -78,6 +85,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
+		{"tries that wait longer each time", "c1 me a0 503 injected wait=3s\nafter 1s\nc1 me a0 503 injected wait=3s\nafter 2s\nc1 me a0 200\nafter 5s", "retry_after_ignored[2 3 4]"},
 		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nafter 1s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
 		{"a timer that fires each second", loop(3, "slow 5ms c1 me a0 503 injected wait=2s\nafter 994ms\n") + "c1 me a0 200\nafter 1s\nc1 me a0 200\nafter 3s", "retry_after_ignored[2 3 4 5]"},
@@ -158,7 +166,8 @@ var unanswered = []row{
 	{"a poll that goes on, and a refresh", expired + loop(6, "after 500ms\nc1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s",
 		"no_refresh_after_expiry[2 3 4] repeated_failure[2 3 4 5 6 7 8]"},
 	{"a refresh too late", expired + "after 2100ms\nc1 refresh r0 200\nc1 me a1 200", "no_refresh_after_expiry[2]"},
-	{"a refresh after the hub's clock was advanced", expired + "advance 1m\nc1 refresh r0 200\nc1 me a1 200", ""},
+	{"a refresh after the hub's clock was advanced", expired + "advance 1m\nc1 refresh r0 200\nc1 me a1 200", "no_refresh_after_expiry[2]"},
+	{"a refresh under way when the hub's clock was advanced", expired + "c1 refresh r0 200 later\nadvance 1m\nlater\nc1 me a1 200", ""},
 	{"a refresh that fails", expired + "c1 refresh r0 503 injected\nafter 3s", ""},
 	{"the new pair is there already", "advance 15m\nc1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 	{"the new pair is there already, without rotation, and the clock was put back", "policy keep\nadvance 15m\nback 20m\nadvance 20m\n" +
@@ -166,7 +175,7 @@ var unanswered = []row{
 	{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},
 	{"while the client waits to refresh again, as it was asked", expired + "c1 refresh r0 503 injected wait=5s\nafter 2s\nc2 me a0 401 token_expired\nafter 4s\n" +
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
-	{"while the client waits to refresh again, by the hub's clock", expired + "c1 refresh r0 429 wait=2m\nafter 2s\nc2 me a0 401 token_expired\nadvance 2m\n" +
+	{"while the client waits to refresh again, by the hub's clock", expired + "c1 refresh r0 429 wait=2m\nafter 1s\nc2 me a0 401 token_expired\nadvance 2m\n" +
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 	{"while the client waits longer each time to refresh again", expired + "c1 refresh r0 0 lost\nafter 1s\nc1 refresh r0 503 injected\nafter 2s\nc1 refresh r0 502\nafter 1100ms\n" +
 		"c2 me a0 401 token_expired\nafter 2900ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
@@ -187,6 +196,7 @@ var unanswered = []row{
 	{"a login before the record begins", "c1 me a0 200\nadvance 16m\nc1 login - 200 other\nempty\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
 	{"a poll with the old token after a refresh by a timer", "advance 14m\nc1 refresh r0 200\nadvance 2m\n" + loop(3, "c1 me a0 401 token_expired\nafter 700ms") + "after 3s",
 		"no_refresh_after_expiry[3 4 5]"},
+	{"a widget with the old token, when another has used the new one", expired + "c1 refresh r0 200\nc1 me a1 200\nafter 3s\nc1 me a0 401 token_expired\nafter 3s", ""},
 	{"expired by order, and a login in whose session the user goes on", "c1 login - 200 other\nc1 me a0 401 token_expired ordered\nc1 me b0 200\nafter 3s", ""},
 	{"of a logout", "advance 15m\nc1 logout a0 401 token_expired\nafter 3s", ""},
 	{"a login before it, in whose session the user goes on", "advance 16m\nc1 login - 200 other\nc1 me a0 401 token_expired\nc1 me b0 200\nafter 3s", ""},
@@ -206,7 +216,7 @@ var unanswered = []row{
 	{"a refresh with the access token instead", expired + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[3]"},
 	{"a crowd's refresh with the access token", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[8]"},
 	{"the old token long after, by the hub's clock, and then a logout", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 logout a0 204\nafter 3s", "no_refresh_after_expiry[2]"},
-	{"the old token long after, by the hub's clock, and then a refresh", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", ""},
+	{"the old token long after, by the hub's clock, and then a refresh", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "no_refresh_after_expiry[2]"},
 	{"another caller's request that is still under way when the clock is put back", expired + "c2 me a0 401 left later\nc1 me a0 401 token_expired\nc1 refresh r0 200\n" +
 		"c1 me a1 200\nc1 me a1 200\nback 10m\nlater\nafter 3s", ""},
 	{"the old token long after, by the hub's clock, and then a login", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s", "no_refresh_after_expiry[2]"},

@@ -27,15 +27,13 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 // handled reports whether the client did something about the expired token of e.
 func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
-	trying := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
+	instead := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
-			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && trying(r)
+			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && instead(r)
 		}) {
 		return true
 	}
-	again := s.usedAgain(e)
-	instead := func(r *Exchange) bool { return trying(r) && (again == nil || r.Arrival.Order < again.Arrival.Order) }
 	return slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
 }
 
@@ -70,22 +68,6 @@ func (e *Exchange) failsForNow() bool {
 // and the time to react; or five seconds, for clients that wait longer each time.
 func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+reaction) }
 
-// usedAgain returns the first use of the token of e after a test has advanced the hub's clock by more than the time to
-// react, in time by the machine's clock. It is nil without one.
-func (s *session) usedAgain(e *Exchange) *Exchange {
-	for _, use := range s.from(e)[1:] {
-		sent := use.sent()
-		advanced := sent.Hub.Sub(e.End.Hub) - sent.Machine.Sub(e.End.Machine)
-		switch {
-		case !inTime(e, use) || use.Epoch != e.Epoch:
-			return nil
-		case use.isAccess() && use.Operation != "logout" && use.Token.Generation <= e.Token.Generation && advanced > reaction:
-			return use
-		}
-	}
-	return nil
-}
-
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, and did not go on in s.
 // Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
 // Over a connection of what was sent with e it is the caller of e that does so, whatever others of the session do, and
@@ -108,10 +90,11 @@ func (s *session) sentWith(e *Exchange, conn int64) bool {
 	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.row == e.row })
 }
 
-// usesNewer reports whether the client went on with a newer pair than that of e, which it had before.
+// usesNewer reports whether the client had used a newer pair than that of e, or did so in time: e is of a widget, say,
+// that has kept its old token.
 func (s *session) usesNewer(e *Exchange) bool {
 	next := s.from(e)[1:]
-	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
+	return s.used.before(e.Token.Generation+1, e) || slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
 		return use.isAccess() && use.Token.Generation > e.Token.Generation && inTime(e, use)
 	})
 }
@@ -149,7 +132,5 @@ func (r *Exchange) renews(e *Exchange) bool {
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
-// when its connection rests. The machine's clock counts: a client does not get slower by a test that advances the hub's.
-func inTime(e, next *Exchange) bool {
-	return next.sentAt().Sub(e.free.Machine) <= reaction
-}
+// when its connection rests.
+func inTime(e, next *Exchange) bool { return e.free.until(next.sent()) <= reaction }

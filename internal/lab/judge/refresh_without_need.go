@@ -14,57 +14,62 @@ const spare = 2 * time.Minute
 // that pair has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access
 // token in memory refreshes at every load.
 //
-// A refresh that two_refreshes shows is not early as well.
+// A refresh that two_refreshes shows is not early as well. Nor is one of a client whose race has just ended another
+// session, and that logs in anew: its other callers hear of the old session one by one.
 func (c *trial) refreshWithoutNeed(s *session) {
-	early := s.earlyRefreshes()
-	inHabit := make(map[*Exchange]bool)
+	early := slices.DeleteFunc(s.earlyRefreshes(), c.followsRace)
+	inHabit := make([]bool, len(early))
 	for i := habitual - 1; i < len(early); i++ {
 		first, last := early[i-habitual+1], early[i]
 		if first.Epoch == last.Epoch && first.Arrival.until(last.Arrival) <= first.Current.Lifetime {
-			for _, r := range early[i-habitual+1 : i+1] {
-				inHabit[r] = true
+			for j := i - habitual + 1; j <= i; j++ {
+				inHabit[j] = true
 			}
 		}
 	}
 	var once, often []*Exchange
-	for _, r := range early {
-		if inHabit[r] {
+	for i, r := range early {
+		if inHabit[i] {
 			often = append(often, r)
 		} else {
 			once = append(once, r)
 		}
 	}
-	c.find("refresh_without_need", requests(often)+" refreshed although more than half of the access token's lifetime "+
-		"(expires_in) was left, three times within one lifetime. Refresh shortly before it ends, or on a 401.", often...)
-	c.note("early_refresh", requests(once)+" refreshed although more than half of the access token's lifetime "+
-		"(expires_in) was left. Refresh shortly before it ends, or on a 401.", once...)
+	const what = " refreshed although more than half of the access token's lifetime (expires_in) was left"
+	const advice = ". Refresh shortly before it ends, or on a 401."
+	c.find("refresh_without_need", requests(often)+what+", three times within one lifetime"+advice, often...)
+	c.note("early_refresh", requests(once)+what+advice, once...)
+}
+
+// followsRace reports whether the client's own race had ended a session of the same user less than a second before e.
+func (c *trial) followsRace(e *Exchange) bool {
+	return slices.ContainsFunc(c.races, func(end *Exchange) bool {
+		return end.User == e.User && end.justBefore(e) && mayBeSame(end, e)
+	})
+}
+
+// justBefore reports whether e was over when other arrived, for a second at most. Nothing is known of nil.
+func (e *Exchange) justBefore(other *Exchange) bool {
+	return e != nil && e.endedBefore(other) && e.End.until(other.sent()) <= late
 }
 
 // habitual is how many early refreshes within a lifetime are a habit.
 const habitual = 3
 
 // earlyRefreshes returns the refreshes that nothing called for, in order. A token that is never spent may be sent again
-// for each request that had met the end of the old pair. Once or twice more is another caller's.
+// at the same expiry: that is early if the first time was.
 func (s *session) earlyRefreshes() (early []*Exchange) {
 	for _, x := range s.expiries {
 		i := slices.IndexFunc(x.refreshes, (*Exchange).exchanged)
-		if i < 0 || x.told {
+		if i < 0 || x.told || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
 			continue
 		}
-		last, n := x.refreshes[i], 1
-		var more []*Exchange
+		last := x.refreshes[i]
+		early = append(early, last)
 		for _, r := range x.refreshes[i+1:] { // those racing with the first are none more
 			if !r.Policy.spends() && r.exchanged() && r.follows(last) && s.isEarly(r) {
-				if n >= s.met(x.refreshes[0], r) {
-					more = append(more, r)
-				}
-				last, n = r, n+1
+				early, last = append(early, r), r
 			}
-		}
-		if s.isEarly(x.refreshes[0]) && s.isEarly(x.refreshes[i]) {
-			early = append(append(early, x.refreshes[i]), more...)
-		} else if len(more) >= habitual {
-			early = append(early, more...)
 		}
 	}
 	return early
@@ -77,6 +82,24 @@ func (s *session) isEarly(r *Exchange) bool {
 	if e := s.given[r.Current.Generation]; e != nil && e.endedBefore(r) { // a client may measure by its own clock
 		left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
 	}
-	return !r.Current.Expired && left > life/2 && left > spare &&
+	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.spends() || !s.callsFor(r)) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
+}
+
+// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed by
+// a refresh: tabs may each have a pair of their own, where none is spent.
+func (s *session) callsFor(r *Exchange) bool {
+	refused := 0
+	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0; i-- {
+		e := s.exchanges[i]
+		switch {
+		case e.Arrival.until(r.Arrival) > reaction:
+			return refused > 0
+		case e.Operation == "refresh":
+			refused--
+		case e.Hub == 401 && e.endedBefore(r):
+			refused++
+		}
+	}
+	return refused > 0
 }

@@ -28,7 +28,7 @@ func (c *trial) repeatedFailure() {
 			continue
 		}
 		row = c.withoutAnswered(row)
-		if loop := c.loopOf(row); len(loop) >= chain && c.isSettled(loop) {
+		if loop := c.settled(c.loopOf(row)); len(loop) >= chain {
 			bySession.add(row[0].Session, chained(loop)...)
 		}
 	}
@@ -52,6 +52,28 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 		}
 	}
 	return row
+}
+
+// settled returns what of a loop nothing can excuse that the client may still do in time: all of it, or nothing yet. Of a
+// loop that goes on it is what came before that time, if it had five rounds by then or is more than any page has (queue).
+func (c *trial) settled(loop []*Exchange) []*Exchange {
+	if len(loop) < chain {
+		return nil
+	}
+	if loop[0].isAccess() && c.sessions[loop[0].Session].isRefreshing() {
+		return nil // its callers may wait for that
+	}
+	if c.isSettled(loop) {
+		return loop
+	}
+	n := 0
+	for n < len(loop) && loop[n].End.until(c.now) > reaction {
+		n++
+	}
+	if n < chain || n <= queue && len(roundsOf(loop[:n])) < chain {
+		return nil
+	}
+	return c.loopOf(loop[:n])
 }
 
 // loopOf returns what of a row is no crowd's: all of it; or, where many callers met the end of the access token, what
@@ -84,7 +106,7 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 // had got a new one, and had not waited in a queue since before that.
 func stillOld(row []*Exchange, got *Exchange) int {
 	i := slices.IndexFunc(row, func(e *Exchange) bool {
-		return got.End.until(e.sent()) > late && (!e.waited || len(row) > queue)
+		return got.End.until(e.sent()) > late && (got.End.Order < e.since || len(row) > queue)
 	})
 	if i < 0 {
 		return len(row)
@@ -131,12 +153,14 @@ func (c *trial) rows() [][]*Exchange {
 					continue
 				}
 				ended := c.ends(e, rows[i])
-				rows[i] = withoutFew(rows[i], e.Conn, chain-1)
+				if len(rows[i]) < chain {
+					rows[i] = withoutFew(rows[i], e.Conn, chain-1)
+				}
 				if ended || len(rows[i]) == 0 {
 					delete(without, other)
 				}
 			}
-		case c.told[e] || e.Hub == http.StatusPartialContent: // a part that a fault cut is not in vain
+		case c.told[e] || e.Hub == http.StatusPartialContent: // a part, although a fault cut it, is not in vain
 		case !ok || rows[i][0].Epoch != e.Epoch:
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})

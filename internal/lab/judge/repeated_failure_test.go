@@ -13,7 +13,13 @@ func TestRepeatedFailure(t *testing.T) {
 		settled[i].script = strings.TrimSpace(settled[i].script) + "\nafter 3s" // what the client may do in time, it has done
 	}
 	check(t, settled)
-	check(t, []row{{"while the client may still refresh", expired + loop(5, "c1 me a0 401 token_expired"), ""}})
+	check(t, []row{
+		{"while the client may still refresh", expired + loop(5, "c1 me a0 401 token_expired"), ""},
+		{"while a poll with a dead token goes on", loop(20, "after 500ms\nc1 me a0 401 token_revoked"), "repeated_failure[" + numbers(2, 17) + "]"},
+		{"while a loop with a dead token goes on", loop(3000, "c1 me a0 401 token_revoked"), "repeated_failure[" + numbers(2, 1182) + "]"},
+		{"while a refresh is under way for which they wait", expired + "c2 refresh r0 200 later\n" + loop(12, "after 300ms\nc1 me a0 401 token_expired"), ""},
+		{"while a crowd in a queue goes on", loop(50, "c1 me a0 401 token_revoked"), ""},
+	})
 }
 
 var failures = []row{
@@ -37,7 +43,21 @@ var failures = []row{
 	{"without a token, with another operation between", loop(3, "c1 login:POST - 401 invalid_credentials injected") + "c1 listing - 200\n" +
 		loop(3, "c1 login:POST - 401 invalid_credentials injected"), "repeated_failure[2 3 4 6 7 8]"},
 	{"a crowd, and a few late ones with the old token", "advance 15m\n" + loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(4, "c1 me a1 200") +
-		"after 1100ms\n" + loop(3, "c1 me a0 401 token_expired") + "after 3s", "no_refresh_after_expiry[11 12 13]"},
+		"after 1100ms\n" + loop(3, "c1 me a0 401 token_expired") + "after 3s", ""},
+	{"a widget with the old token right behind another", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(11, "after 1s\nc1 me a1 200\nc1 me a0 401 token_expired") + "after 3s",
+		"repeated_failure[2 6 8 10 12 14 16 18 20 22 24 26]"},
+	{"a dead session that is refreshed each time, and a login in the end", "c1 me a0 200\n" + loop(6, "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 300ms") +
+		"c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[" + numbers(3, 14) + "]"},
+	{"the same wrong password over two connections, and the right one much later", "c2 me a0 200\n" + loop(3, "c1 login - 401 invalid_credentials injected\nafter 3s\nc2 login - 401 invalid_credentials injected\nafter 3s") +
+		"c1 login - 401 invalid_credentials injected\nafter 60s\nc2 login - 200 other\nafter 3s", "repeated_failure[" + numbers(3, 9) + "]"},
+	{"the same wrong password over two connections in turn, and the right one", "after 300ms\nc3 listing - 200 | c4 listing - 200\n" + loop(3, "c3 login - 401 invalid_credentials injected\nafter 200ms\n"+
+		"c4 login - 401 invalid_credentials injected\nafter 200ms") + "c4 login - 200 other\nc4 me b0 200", "repeated_failure[" + numbers(4, 9) + "]"},
+	{"two callers side by side who each try five times, over a new connection each time", loops(5, "cX me a0 | cY me a0 503 injected"), "repeated_failure[" + numbers(2, 11) + "]"},
+	{"a widget with the old token right behind another, while the test lets time pass", expired + "c1 refresh r0 200\nc1 me a1 200\n" +
+		loop(11, "advance 2s\nc1 me a1 200\nc1 me a0 401 token_expired"), "repeated_failure[2 6 8 10 12 14 16 18 20 22 24 26]"},
+	{"five wrong passwords, the first over a connection of its own", "after 300ms\nc3 listing - 200\nc4 login - 401 invalid_credentials injected\n" +
+		loop(4, "after 400ms\nc3 login - 401 invalid_credentials injected"), "repeated_failure[3 4 5 6 7]"},
+	{"a poll through an outage, while the test lets time pass", loop(12, "c1 me a0 503 injected\nadvance 1s") + loop(40, "c1 me a0 200\nadvance 1s"), "repeated_failure[" + numbers(2, 13) + "]"},
 	{"with a dead refresh token", loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[2 3 4 5 6]"},
 	{"a crowd that met the end of the token", "advance 15m\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 me a0 401 token_expired\nc1 refresh r0 200\n" +
 		loop(9, "c1 me a1 200"), ""},

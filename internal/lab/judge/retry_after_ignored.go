@@ -45,7 +45,7 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for _, p := range all {
-		if p.hurried != nil && !p.spell.restless && !p.wasQuiet() {
+		if p.hurried != nil && !p.spell.restless && (!p.wasQuiet() || c.wasAlone(p)) {
 			p.spell.restless = true
 		}
 	}
@@ -63,12 +63,19 @@ func (c *trial) retryAfterIgnored() {
 	}
 }
 
+// wasAlone reports whether the request that came too soon is no other caller's, since that one was asked to wait as
+// well, and nobody came again for it: one caller waits longer each time.
+func (c *trial) wasAlone(p *plea) bool {
+	q := p.hurried.plea
+	return p.kept && !p.excused && q != nil && !q.kept && c.waitIsOver(q.answer, q.answer.RetryAfter)
+}
+
 // isDecided reports whether nothing that may still come in time makes the request that came too soon another caller's.
 func (c *trial) isDecided(p *plea) bool {
 	last := p.answer
 	if p.line.isSlow() {
 		last = p.line.owed[len(p.line.owed)-1].answer
-	} else if p.kept || p.spell.restless {
+	} else if (p.kept || p.spell.restless) && (p.again || !p.strange) {
 		return true
 	}
 	return c.waitIsOver(last, last.RetryAfter)
@@ -89,12 +96,14 @@ func (c *trial) mayBeQueued(p *plea) bool {
 
 // plea is an answer that asked for patience, and what came of it.
 type plea struct {
+	_       [0]func() // as in Exchange
 	answer  *Exchange
 	line    *line
 	next    int           // index in line.first of what came next
 	burst   *burst        // of the answer
 	spell   *spell        // of the answer
 	hurried *Exchange     // the request that came too soon
+	strange bool          // it asks for something else (asksFor)
 	excused bool          // it was in time for another answer
 	slack   time.Duration // how late a request may come that is in time
 	kept    bool          // a request came in time
@@ -107,7 +116,7 @@ type plea struct {
 // never rests, so that first tries and retries come mixed: there the numbers tell.
 func (p *plea) wasIgnored() bool {
 	switch {
-	case p.again && !p.hurried.asksFor(p.answer):
+	case p.again && p.strange:
 		return false
 	case p.line.isSlow():
 		return len(p.line.owed) > 0
@@ -191,7 +200,7 @@ func (l *line) add(e *Exchange) *plea {
 		return nil
 	}
 	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, spell: l.spell, slack: pause}
-	l.pleas, l.owed = append(l.pleas, p), append(l.owed, p)
+	e.plea, l.pleas, l.owed = p, append(l.pleas, p), append(l.owed, p)
 	return p
 }
 
@@ -217,28 +226,46 @@ func (l *line) isSlow() bool {
 	return !l.rested && l.took > stall && l.took > l.end.Machine.Sub(l.start.Machine)/2
 }
 
-// keep reports whether e is the retry in time that one of the answers asked for. It is taken for that of the latest for
-// which nobody has hurried, or else of the latest: who tries at once and then in time has hurried.
+// keep reports whether e is the retry in time that one of the answers asked for: to a request with the same query and
+// body, or else for which nobody has hurried (who tries at once and then in time has hurried), or else the latest.
 func (l *line) keep(e *Exchange) bool {
-	kept, over := -1, 0
+	kept, best, over := -1, 0, 0
 	for i, p := range l.pleas[:min(len(l.pleas), lookBack)] {
 		switch {
 		case p.answer.Epoch != e.Epoch || p.answer.End.until(e.Arrival) > p.answer.RetryAfter+p.slack:
 			if i == over {
 				over++
 			}
-		case p.isDue(e) && (kept < 0 || p.hurried == nil || l.pleas[kept].hurried != nil):
-			kept = i
+		case p.isDue(e):
+			if n := p.suits(e); n >= best {
+				kept, best = i, n
+			}
 		}
 	}
 	if kept >= 0 {
 		p := l.pleas[kept]
 		p.kept, p.again = true, e.asksFor(p.answer)
 		p.punctual = p.answer.End.until(e.sent()) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
-		l.pleas = slices.Delete(l.pleas, kept, kept+1)
+		if p.again { // else that may be still to come
+			l.pleas = slices.Delete(l.pleas, kept, kept+1)
+		}
 	}
 	l.pleas = l.pleas[over:]
 	return kept >= 0
+}
+
+// suits says how well e fits as the retry that the answer asked for: more is better, less than 0 is not at all.
+func (p *plea) suits(e *Exchange) (n int) {
+	switch {
+	case e.asksFor(p.answer):
+		n = 2
+	case p.kept:
+		return -1
+	}
+	if p.hurried == nil {
+		n++
+	}
+	return n
 }
 
 // asksFor reports whether e has the same query and body as other. A client may change them for a retry. Nobody reads
@@ -263,18 +290,19 @@ func (l *line) hurry(e *Exchange, excused bool) {
 	if p == nil {
 		return
 	}
-	p.hurried, p.excused = e, excused
+	p.hurried, p.strange, p.excused = e, !e.asksFor(p.answer), excused
 	if p.burst != l.burst {
 		p.slack = late
 	}
 }
 
-// pleaBefore returns the latest plea that nobody has hurried for and after whose answer e was certainly sent, and not
-// by another client, or nil. A browser keeps its connections, so that a guest with another one is another client.
+// pleaBefore returns the latest plea after whose answer e was certainly sent, and not by another client, or nil. Nobody
+// has hurried for it, or only one that asks for something else. A browser keeps its connections, so that a guest with
+// another one is another client.
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
 		p := l.pleas[i]
-		if p.hurried == nil && !p.isDue(e) && e.follows(p.answer) && mayBeSame(p.answer, e) &&
+		if (p.hurried == nil || p.strange && e.asksFor(p.answer)) && !p.isDue(e) && e.follows(p.answer) && mayBeSame(p.answer, e) &&
 			(l.session != "" || !e.Browser || p.answer.guest() == e.guest()) {
 			return p
 		}

@@ -21,10 +21,12 @@ type session struct {
 	useBefore *Exchange   // the last but one, not counting those without a break between
 	expiries  []*expiry   // in order of their first refresh
 	over      *Exchange   // the first to be told that the session had ended
+	raced     *Exchange   // the refresh by which the client's own race has ended the session
 
 	expired      earliest          // answers token_expired
 	refused      earliest          // answers 401 to an access token, but token_revoked
 	revoked      earliest          // answers token_revoked to an access token
+	used         earliest          // answers to an access token
 	given        map[int]*Exchange // by generation: the last answer that gave the pair
 	firstRefused map[int]*Exchange // by generation: the first request with its access token that was answered 401
 }
@@ -49,6 +51,7 @@ func sessionsOf(record []*Exchange) []*session {
 		s.expired.sort()
 		s.refused.sort()
 		s.revoked.sort()
+		s.used.sort()
 		s.findRows()
 	}
 	return sessions
@@ -72,7 +75,11 @@ func (s *session) add(e *Exchange) {
 	if e.Token != nil && e.saw("token_expired") {
 		s.expired.add(e)
 	}
-	if !e.isAccess() || !e.refused() {
+	if !e.isAccess() {
+		return
+	}
+	s.used.add(e)
+	if !e.refused() {
 		return
 	}
 	if s.firstRefused[e.Token.Generation] == nil {
@@ -135,6 +142,12 @@ func (s *session) goesOnAfter(e *Exchange) bool { return s.useBefore != nil && s
 // beganAfter reports whether the session began after e had arrived. Nothing is known of nil.
 func (s *session) beganAfter(e *Exchange) bool {
 	return s != nil && e != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
+}
+
+// isRefreshing reports whether the latest refresh is under way.
+func (s *session) isRefreshing() bool {
+	n := len(s.refreshes)
+	return n > 0 && s.refreshes[n-1].End.Order == 0
 }
 
 // from returns the exchanges from first on; none for nil.

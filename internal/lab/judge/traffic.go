@@ -16,7 +16,10 @@ func (e *Exchange) comesAfter(before *Exchange) {
 	if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
 		e.began = e.Opened
 	}
-	e.waited = before != nil && e.leftAt().Sub(before.End.Machine) <= idle
+	e.since = e.Arrival.Order
+	if e.waited = before != nil && e.restSince(before) <= idle; e.waited {
+		e.since = before.since
+	}
 }
 
 // isUnderWay reports whether e, which had begun before, had not been answered yet.
@@ -28,6 +31,12 @@ func (e *Exchange) leftAt() time.Time {
 		return sent
 	}
 	return e.began
+}
+
+// restSince returns how long it was from the end of before until e was sent, with what a test advanced the hub's clock.
+func (e *Exchange) restSince(before *Exchange) time.Duration {
+	advanced := e.Arrival.Hub.Sub(before.End.Hub) - e.Arrival.Machine.Sub(before.End.Machine)
+	return e.leftAt().Sub(before.End.Machine) + max(0, advanced)
 }
 
 // opening is how long it takes at most to send a request over a connection that is opened for it.
@@ -73,7 +82,7 @@ func (t *traffic) isApart() bool {
 	}
 	first, e := t.row[0], t.row[1]
 	return e.before != nil && e.before.isRefresh() && first.endedBefore(e.before) ||
-		t.isRested() && e.leftAt().Sub(first.End.Machine) > idle
+		t.isRested() && e.restSince(first) > idle
 }
 
 // cut finds the lanes of a row, those that were side by side, and those that took turns. A single caller may take turns
@@ -81,9 +90,9 @@ func (t *traffic) isApart() bool {
 func (t *traffic) cut() {
 	row := slices.Clone(t.row)
 	sort.SliceStable(row, func(i, j int) bool { return row[i].leftAt().Before(row[j].leftAt()) })
-	byConn, uses := make(map[int64]*lane), make(map[int64]int) // uses of a connection that are still to come
+	byConn, last := make(map[int64]*lane), make(map[int64]*Exchange) // over each connection
 	for _, e := range row {
-		uses[e.Conn]++
+		last[e.Conn] = e
 	}
 	shared, together := make(map[*Exchange]bool), false // some were sent while others were under way
 	for i, e := range row {
@@ -96,7 +105,7 @@ func (t *traffic) cut() {
 				shared[e], shared[other.last] = true, true
 				underWay++
 				together = together || other.last.isUnderWay(e.sentAt())
-			case again || uses[other.last.Conn] > 0:
+			case again || other.last != last[other.last.Conn]: // there is more to come over that
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
 				l = other
 			}
@@ -112,7 +121,6 @@ func (t *traffic) cut() {
 			t.most = underWay
 		}
 		byConn[e.Conn] = l
-		uses[e.Conn]--
 		if l.add(e) {
 			t.rests++
 		}
@@ -146,15 +154,16 @@ func (t *traffic) isQueue() bool {
 
 // callers returns how many callers at most sent a row that came together: as many as its requests over each connection
 // before that was idle, since no caller waits for an idle one. Five or more are tries of those that waited at first
-// (lane.waited). In a browser they may be others that waited behind it, unless they are more than any page has (queue).
+// (lane.waited). In a browser they may be others that waited behind it, unless they are more than any page has (queue),
+// and so may be what came, not all without a rest, over connections with one request each.
 // It is 0 where a connection's first requests, five or more, came at once one after the other: a loop, whatever is
 // beside it. Among eight times as many that may be chance.
 func (t *traffic) callers() (n int) {
-	most := chain - 1
-	if t.mayQueue {
-		most = queue
-	}
 	for _, l := range t.lanes {
+		most := chain - 1
+		if t.mayQueue || l.mixed && l.burst.longest < l.count {
+			most = queue
+		}
 		switch {
 		case l.loop > most && l.loop*8 > len(t.row):
 			return 0
@@ -186,7 +195,10 @@ func (c *trial) busyBeside(row []*Exchange) int {
 
 // lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
+	_     [0]func()     // as in Exchange
 	last  *Exchange     // to end, so far
+	mixed bool          // some of its connections had no other request
+	count int           // requests
 	burst streak        // requests before it was idle (idle)
 	run   streak        // requests before it rested for long (apart)
 	loop  int           // requests from the first on that came at once (atOnce)
@@ -216,8 +228,10 @@ func (s *streak) add(broken bool) {
 // add adds e to end the lane, and reports whether that had rested.
 func (l *lane) add(e *Exchange) bool {
 	var rested time.Duration
+	l.count++
 	if l.last != nil {
-		rested = e.leftAt().Sub(l.last.End.Machine)
+		l.mixed = l.mixed || e.isSingle() && l.last.isSingle()
+		rested = e.restSince(l.last)
 	}
 	l.burst.add(rested > idle)
 	l.run.add(rested > apart)

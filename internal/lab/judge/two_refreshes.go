@@ -23,7 +23,8 @@ func (c *trial) twoRefreshes(x *expiry) {
 		"Let one request refresh and have all others wait for its result.", shown...)
 	x.told = true
 	if r := x.reused; r != nil {
-		c.killed[r.Session] = r
+		c.sessions[r.Session].raced = r
+		c.races = append(c.races, r)
 	}
 	for _, r := range shown {
 		c.told[r] = true

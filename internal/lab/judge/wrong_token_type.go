@@ -18,7 +18,7 @@ func (c *trial) wrongTokenType(s *session) {
 	case toRefresh == len(shown):
 		sentence = " sent the access token to refresh. Refresh with the refresh token."
 	case toRefresh > 0:
-		sentence = " sent each of the two tokens where the other belongs. Only the refresh operation takes the refresh token."
+		sentence = " sent each token where the other belongs."
 	}
 	c.find("wrong_token_type", requests(shown)+sentence, shown...)
 }
