@@ -23,8 +23,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case isInStep(row), whole.isBusy() &&
-		(c.isServed(row) || row[0].isRefresh() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row)): // one for each caller
+	case isInStep(row), whole.isBusy() && c.isServed(row),
+		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]):
 		return false

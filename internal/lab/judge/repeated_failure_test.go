@@ -172,6 +172,8 @@ var failures = []row{
 	{"a poll over two connections in turn, and a login at once", "c1 me a0 200 | c2 listing a0 200\n" + loop(4, "after 1s\nc1 me a0 401 token_revoked\nafter 1s\nc2 me a0 401 token_revoked\n") + "c2 login - 200 other\nc2 me b0 200\nafter 3s",
 		"repeated_failure[4 5 6 7 8 9 10 11]"},
 	{"callers over two connections, each of whom refreshes in vain", loop(6, "c1 me a0 | c2 me a0 401 token_revoked") + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", ""},
+	{"callers behind a lock who each refresh in vain, over the connection that was used last", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_revoked\n" +
+		loop(5, "slow 5ms c5 refresh r0 401 token_revoked") + "after 3s", ""},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
