@@ -136,8 +136,8 @@ func TestNamespacesTakeTurnsAtLogins(t *testing.T) {
 	var sent, answered atomic.Int64
 	inParallel(flood, func() {
 		name := fmt.Sprint("user", sent.Add(1))
-		if _, err := greedy.try("POST", loginPath, wrong(name)); err == nil {
-			answered.Add(1)
+		if a, err := greedy.try("POST", loginPath, wrong(name)); err == nil && a.Status == http.StatusUnauthorized {
+			answered.Add(1) // on a busy machine others are told that they have waited for too long
 		}
 	})
 	testkit.Eventually(t, "the first of the flood are answered", func() bool { return sent.Load() == flood && answered.Load() > 2 })
