@@ -52,8 +52,8 @@ func (c *trial) isServed(row []*Exchange) bool {
 	return n >= len(row)
 }
 
-// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other,
-// three or four times, and paused as long: the distance between them stays, and is less than half of any pause.
+// isInStep reports whether a row is of callers who began within apart, tried as often as each other, three or four times,
+// and paused as long: the distance between them stays, and is less than half of any pause.
 func isInStep(row []*Exchange) bool {
 	begun := make([]time.Duration, len(row))
 	for i, e := range row {
@@ -73,7 +73,7 @@ func keepStep(begun []time.Duration, n int) bool {
 			return false
 		}
 	}
-	return n > 1
+	return n > 1 && begun[n-1] <= apart
 }
 
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one

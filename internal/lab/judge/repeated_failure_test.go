@@ -174,6 +174,7 @@ var failures = []row{
 	{"callers over two connections, each of whom refreshes in vain", loop(6, "c1 me a0 | c2 me a0 401 token_revoked") + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", ""},
 	{"callers behind a lock who each refresh in vain, over the connection that was used last", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_revoked\n" +
 		loop(5, "slow 5ms c5 refresh r0 401 token_revoked") + "after 3s", ""},
+	{"a poller that tries five times each time", loops(3, loop(5, "c1 me a0 503 injected\nafter 100ms") + "after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
