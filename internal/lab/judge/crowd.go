@@ -53,7 +53,8 @@ func (c *trial) isServed(row []*Exchange) bool {
 }
 
 // isInStep reports whether a row is of callers who began within apart, tried as often as each other, three or four times,
-// and paused as long: the distance between them stays, and is less than half of any pause.
+// and paused as long, or by chance up to a third longer or shorter where the pauses grow: the distance between them stays,
+// and is less than half of any pause.
 func isInStep(row []*Exchange) bool {
 	begun := make([]time.Duration, len(row))
 	for i, e := range row {
@@ -66,10 +67,14 @@ func isInStep(row []*Exchange) bool {
 // keepStep reports whether requests that began at these times are of n callers in step.
 func keepStep(begun []time.Duration, n int) bool {
 	between := max(2*begun[n-1], idle)
+	grow := (begun[2*n]-begun[n])*4 >= begun[n]*5
 	for i := n; i < len(begun); i++ {
 		first := i - i%n // the first caller's try in this round
-		off := begun[i] - begun[i-n] - begun[first] + begun[first-n]
-		if off.Abs() > idle/2 || begun[first]-begun[first-1] < between {
+		waited, slack := begun[first]-begun[first-n], idle/2
+		if grow {
+			slack = waited / 3
+		}
+		if off := begun[i] - begun[i-n] - waited; off.Abs() > slack || begun[first]-begun[first-1] < between {
 			return false
 		}
 	}
@@ -88,7 +93,7 @@ func isTimer(row []*Exchange) bool {
 			off++
 		}
 	}
-	return off*3 < len(row)
+	return off*3 < len(row)-1
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.

@@ -130,7 +130,7 @@ func (e *Exchange) effort() effort {
 	return f
 }
 
-// rows returns the failures of each effort that nothing interrupts: no success and no change of epoch. Without a
+// rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
 // token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong
 // password before the right one does not loop, nor does one that registers its user, who is there, before it logs in,
 // or a page that looks for a session at each load before that.
@@ -161,7 +161,7 @@ func (c *trial) rows() [][]*Exchange {
 				}
 			}
 		case c.told[e] || e.Hub == http.StatusPartialContent: // a part, although a fault cut it, is not in vain
-		case !ok || rows[i][0].Epoch != e.Epoch:
+		case !ok || !goesOn(rows[i], e):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
 		default:
@@ -169,6 +169,16 @@ func (c *trial) rows() [][]*Exchange {
 		}
 	}
 	return rows
+}
+
+// goesOn reports whether e may be a link of a chain with one of a row.
+func goesOn(row []*Exchange, e *Exchange) bool {
+	for i := len(row) - 1; i >= 0 && row[i].Epoch == e.Epoch; i-- {
+		if row[i].End.until(e.Arrival) <= pause {
+			return true
+		}
+	}
+	return false
 }
 
 // ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps

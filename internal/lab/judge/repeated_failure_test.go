@@ -174,7 +174,15 @@ var failures = []row{
 	{"callers over two connections, each of whom refreshes in vain", loop(6, "c1 me a0 | c2 me a0 401 token_revoked") + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", ""},
 	{"callers behind a lock who each refresh in vain, over the connection that was used last", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_revoked\n" +
 		loop(5, "slow 5ms c5 refresh r0 401 token_revoked") + "after 3s", ""},
-	{"a poller that tries five times each time", loops(3, loop(5, "c1 me a0 503 injected\nafter 100ms") + "after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
+	{"a poller that tries five times each time", loops(3, loop(5, "c1 me a0 503 injected\nafter 100ms")+"after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
+	{"two widgets 30 ms apart that pause longer each time, by chance a little more", "c1 me a0 503 injected\nafter 30ms\nc1 me a0 503 injected\nafter 1100ms\nc1 me a0 503 injected\nafter 90ms\n" +
+		"c1 me a0 503 injected\nafter 1950ms\nc1 me a0 503 injected\nafter 300ms\nc1 me a0 503 injected", ""},
+	{"a poller that tries twice each time, by chance a little later", "c1 me a0 503 injected\nafter 30ms\nc1 me a0 503 injected\nafter 1100ms\nc1 me a0 503 injected\nafter 90ms\n" +
+		"c1 me a0 503 injected\nafter 950ms\nc1 me a0 503 injected\nafter 150ms\nc1 me a0 503 injected", "repeated_failure[2 3 4 5 6 7]"},
+	{"two widgets that load at once and pause longer each time, by chance a little more", "c1 me a0 | c2 me a0 503 injected\nafter 1029ms\nc1 me a0 503 injected\nafter 139ms\nc2 me a0 503 injected\nafter 1920ms\n" +
+		"c1 me a0 503 injected\nafter 131ms\nc2 me a0 503 injected", ""},
+	{"two widgets 30 ms apart, one of which comes again after a pause", loop(4, "c1 me a0 503 injected\nafter 30ms\nc1 me a0 503 injected\nafter 1s") + "after 7s\n" +
+		loop(4, "c1 me a0 503 injected\nafter 1s"), ""},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
