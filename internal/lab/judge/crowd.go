@@ -26,7 +26,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case isInStep(row), whole.isBusy() && c.isServed(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
-	case len(rounds) >= chain && isTimer(row[rounds[0]:]):
+	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
 	case (first.isTogether() || whole.isOfMany(len(rounds) < chain)) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
@@ -94,6 +94,19 @@ func isTimer(row []*Exchange) bool {
 		}
 	}
 	return off*3 < len(row)-1
+}
+
+// isBackoff reports whether one caller sent a row, who pauses longer each time. Its first retry may have come at once.
+func isBackoff(row []*Exchange) bool {
+	var paused time.Duration
+	for i, e := range row[1:] {
+		rested := e.restSince(row[i])
+		if i > 0 && rested < max(idle/4, paused*6/5) {
+			return false
+		}
+		paused = rested
+	}
+	return paused > apart
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.

@@ -214,6 +214,8 @@ var unanswered = []row{
 	{"a login instead that fails, and one later", expired + "c1 login - 401 stranger invalid_credentials injected\nafter 4s\nc1 login - 200 other\nc1 me b0 200", ""},
 	{"a login instead as somebody else, and back to the first user later", expired + "c1 login - 200 other stranger\nafter 3s\nc1 login - 200 other\nc1 me b0 200", ""},
 	{"a refresh with the access token instead", expired + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[3]"},
+	{"a refresh with the access token while others are under way", "advance 15m\n" + loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "c3 refresh a0 401 token_wrong_type\n" +
+		loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "after 3s", "wrong_token_type[6]"},
 	{"a crowd's refresh with the access token", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[8]"},
 	{"the old token long after, by the hub's clock, and then a logout", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 logout a0 204\nafter 3s", "no_refresh_after_expiry[2]"},
 	{"the old token long after, by the hub's clock, and then a refresh", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "no_refresh_after_expiry[2]"},

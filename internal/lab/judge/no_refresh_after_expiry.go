@@ -30,7 +30,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	instead := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
-			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && instead(r)
+			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r)
 		}) {
 		return true
 	}

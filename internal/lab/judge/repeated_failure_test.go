@@ -183,6 +183,10 @@ var failures = []row{
 		"c1 me a0 503 injected\nafter 131ms\nc2 me a0 503 injected", ""},
 	{"two widgets 30 ms apart, one of which comes again after a pause", loop(4, "c1 me a0 503 injected\nafter 30ms\nc1 me a0 503 injected\nafter 1s") + "after 7s\n" +
 		loop(4, "c1 me a0 503 injected\nafter 1s"), ""},
+	{"a page that tries again at once, and then pauses longer each time", "browser\nc1 me a0 503 injected\nc1 me a0 503 injected\nafter 100ms\nc1 me a0 503 injected\nafter 200ms\n" +
+		"c1 me a0 503 injected\nafter 400ms\nc1 me a0 503 injected\nafter 3s", "repeated_failure[2 3 4 5 6]"},
+	{"a page that pauses longer each time, from 20 ms on", "browser\nc1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 40ms\nc1 me a0 503 injected\nafter 80ms\n" +
+		"c1 me a0 503 injected\nafter 160ms\nc1 me a0 503 injected\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
