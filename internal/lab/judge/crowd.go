@@ -52,25 +52,34 @@ func (c *trial) isServed(row []*Exchange) bool {
 	return n >= len(row)
 }
 
-// isInStep reports whether a row is of callers who began within apart, tried as often as each other, three or four times,
-// and paused as long, or by chance up to a third longer or shorter where the pauses grow: the distance between them stays,
-// and is less than half of any pause.
+// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
+// or four times or, if they are five or more, twice, and paused as long, or by chance up to a third longer or shorter
+// where the pauses grow: the distance between them stays, and is less than half of any pause. Five or more at regular
+// distances may be one caller's.
 func isInStep(row []*Exchange) bool {
 	begun := make([]time.Duration, len(row))
 	for i, e := range row {
 		begun[i] = e.sentAt().Sub(row[0].sentAt())
 	}
-	three, four := len(begun)/3, len(begun)/4
-	return three*3 == len(begun) && keepStep(begun, three) || four*4 == len(begun) && keepStep(begun, four)
+	for rounds := 2; rounds < chain; rounds++ {
+		n := len(row) / rounds
+		if n*rounds == len(row) && keepStep(begun, n) && (n < chain && rounds > 2 || n >= chain && !isTimer(row[:n])) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepStep reports whether requests that began at these times are of n callers in step.
 func keepStep(begun []time.Duration, n int) bool {
-	between := max(2*begun[n-1], idle)
-	grow := (begun[2*n]-begun[n])*4 >= begun[n]*5
+	between, exact := max(2*begun[n-1], idle), idle/2
+	if 2*n == len(begun) {
+		exact = idle / 8
+	}
+	grow := 2*n < len(begun) && (begun[2*n]-begun[n])*4 >= begun[n]*5
 	for i := n; i < len(begun); i++ {
 		first := i - i%n // the first caller's try in this round
-		waited, slack := begun[first]-begun[first-n], idle/2
+		waited, slack := begun[first]-begun[first-n], exact
 		if grow {
 			slack = waited / 3
 		}
@@ -78,7 +87,7 @@ func keepStep(begun []time.Duration, n int) bool {
 			return false
 		}
 	}
-	return n > 1 && begun[n-1] <= apart
+	return n > 1 && (begun[n-1] <= apart || n >= chain && begun[n-1] <= stall)
 }
 
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one

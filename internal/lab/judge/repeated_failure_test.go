@@ -187,6 +187,8 @@ var failures = []row{
 		"c1 me a0 503 injected\nafter 400ms\nc1 me a0 503 injected\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"a page that pauses longer each time, from 20 ms on", "browser\nc1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 40ms\nc1 me a0 503 injected\nafter 80ms\n" +
 		"c1 me a0 503 injected\nafter 160ms\nc1 me a0 503 injected\nafter 3s", "repeated_failure[2 3 4 5 6]"},
+	{"five widgets that load one after the other and each try twice", loop(2, "c1 me a0 503 injected\nafter 36ms\nc1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 39ms\nc1 me a0 503 injected\nafter 22ms\nc1 me a0 503 injected\nafter 900ms"), ""},
+	{"a poller that tries five times at once each time", loops(3, loop(5, "slow 5ms c1 me a0 503 injected")+"after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
