@@ -216,6 +216,7 @@ var unanswered = []row{
 	{"a refresh with the access token instead", expired + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[3]"},
 	{"a refresh with the access token while others are under way", "advance 15m\n" + loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "c3 refresh a0 401 token_wrong_type\n" +
 		loop(2, "c1 me a0 | c2 me a0 401 token_expired") + "after 3s", "wrong_token_type[6]"},
+	{"of the new token, right after the refresh", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 me a1 401 token_expired\nafter 600ms\nc1 me a1 401 token_expired\nafter 3s", "no_refresh_after_expiry[5 6]"},
 	{"a crowd's refresh with the access token", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh a0 401 token_wrong_type\nafter 3s", "wrong_token_type[8]"},
 	{"the old token long after, by the hub's clock, and then a logout", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 logout a0 204\nafter 3s", "no_refresh_after_expiry[2]"},
 	{"the old token long after, by the hub's clock, and then a refresh", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "no_refresh_after_expiry[2]"},

@@ -189,6 +189,8 @@ var failures = []row{
 		"c1 me a0 503 injected\nafter 160ms\nc1 me a0 503 injected\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"five widgets that load one after the other and each try twice", loop(2, "c1 me a0 503 injected\nafter 36ms\nc1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 39ms\nc1 me a0 503 injected\nafter 22ms\nc1 me a0 503 injected\nafter 900ms"), ""},
 	{"a poller that tries five times at once each time", loops(3, loop(5, "slow 5ms c1 me a0 503 injected")+"after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
+	{"the same wrong password, and another user's login over a connection that was opened together with it", "after 300ms\nc3 listing - 200\n" +
+		loop(3, "c4 login - 401 invalid_credentials injected") + "c3 login - 200 other body=2\n" + loop(3, "c4 login - 401 invalid_credentials injected"), "repeated_failure[3 4 5 7 8 9]"},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},

@@ -209,6 +209,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.InAddress = true
 		case strings.HasPrefix(word, "query="):
 			e.Query = uint64(len(word)) + uint64(word[6])
+		case strings.HasPrefix(word, "body="):
+			e.Body = uint64(word[5])
 		case strings.HasPrefix(word, "wait="):
 			e.RetryAfter = s.span(word[5:])
 		default:
