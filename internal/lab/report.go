@@ -38,7 +38,7 @@ func (b *bench) showReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	within := in.Span("within", 0, patience)
+	within := in.Span("within", time.Millisecond, patience)
 	if !in.Has("within") {
 		within = patience
 	}

@@ -87,7 +87,7 @@ func keepStep(begun []time.Duration, n int) bool {
 			return false
 		}
 	}
-	return n > 1 && (begun[n-1] <= apart || n >= chain && begun[n-1] <= stall)
+	return n > 1 && (begun[n-1] <= apart || (grow || n >= chain) && begun[n-1] <= stall)
 }
 
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one

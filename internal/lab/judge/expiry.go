@@ -144,22 +144,22 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction }
-	var left []*Exchange
+	var unsent pending
 	for _, e := range s.from(s.firstRefused[old]) {
-		before, waiting := e.Arrival.Order < r.Arrival.Order, len(left)
+		before, waiting := e.Arrival.Order < r.Arrival.Order, len(unsent.left)
 		switch {
-		case !before && slices.ContainsFunc(left, recent):
+		case !before && slices.ContainsFunc(unsent.left, recent):
 			return true
 		case !before && (r.End.Order == 0 || !inTime(r, e)):
 			return false
 		case !e.isAccess():
 		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
-			left = append(left, e)
+			unsent.add(e)
 		case e.Token.Generation > old:
-			left = without(left, e, func(other *Exchange) bool {
+			unsent.drop(e, func(other *Exchange) bool {
 				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt().Sub(other.End.Machine) > idle)
 			})
-			if !before && e.Token.Generation > r.Token.Generation && len(left) < waiting {
+			if !before && e.Token.Generation > r.Token.Generation && len(unsent.left) < waiting {
 				return true
 			}
 		}
@@ -167,12 +167,19 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	return false
 }
 
-// without returns requests that wait but for the first of them, of the place of e, that is so.
-func without(left []*Exchange, e *Exchange, is func(other *Exchange) bool) []*Exchange {
-	p := e.place()
-	i := slices.IndexFunc(left, func(other *Exchange) bool { return other.place() == p && is(other) })
-	if i < 0 {
-		return left
+// pending is requests that were refused, and those of them that have not been sent again.
+type pending struct{ all, left []*Exchange }
+
+func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
+
+// drop drops the first that e may be again: of those with its query, if there was one, or else of its place.
+func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) {
+	at := e.place()
+	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return other.Query == e.Query && other.place() == at })
+	i := slices.IndexFunc(p.left, func(other *Exchange) bool {
+		return (!same || other.Query == e.Query) && other.place() == at && is(other)
+	})
+	if i >= 0 {
+		p.left = slices.Delete(p.left, i, i+1)
 	}
-	return slices.Delete(left, i, i+1)
 }

@@ -187,7 +187,8 @@ var unanswered = []row{
 	{"while the client waits to refresh again, having given up a try", expired + "c1 refresh r0 0 left\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 	{"a login instead, over another connection, that fails", expired + "c2 login - 503 injected\nafter 3s", ""},
-	{"a client that never refreshes again", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 30s", "no_refresh_after_expiry[4]"},
+	{"while the client was asked to wait before it refreshes again, and then nothing", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 40s", ""},
+	{"a client that never refreshes again", expired + "c1 refresh r0 503 injected wait=3s\nafter 2s\nc2 me a0 401 token_expired\nafter 4s\nc2 me a0 401 token_expired\nafter 9s", "no_refresh_after_expiry[5]"},
 	{"a refresh that was refused before", expired + "c1 refresh r0 400\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\nc1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s",
 		"no_refresh_after_expiry[4]"},
 	{"the clock is put back, and the token works", expired + "back 15m\nc1 me a0 200\nafter 3s", ""},
@@ -245,6 +246,10 @@ func TestNotRepeated(t *testing.T) {
 		{"four of five, too early to tell", five + "c1 me a1 200", ""},
 		{"none", five + loop(5, "c1 me a1 200") + "after 2s", ""},
 		{"again, but too late", five + "after 3s\n" + loop(5, "c1 me a1 200"), "not_repeated[2 3 4 5 6 7]"},
+		{"the first of three, each with an address of its own", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 me a0 401 token_expired query=3\n" +
+			"c1 refresh r0 200\nc1 me a1 200 query=2\nc1 me a1 200 query=3\nafter 3s", "not_repeated[2 5]"},
+		{"none, each with another address for its next try", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 refresh r0 200\n" +
+			"c1 me a1 200 query=3\nc1 me a1 200 query=4\nafter 3s", ""},
 		{"a logout instead", five + "c1 logout a1 204\nafter 3s", ""},
 	})
 }

@@ -46,6 +46,8 @@ func (c *trial) triesOn(s *session, e *Exchange) bool {
 		case r.Arrival.Order > e.Arrival.Order:
 		case !r.failsForNow() || r.Epoch != e.Epoch:
 			return false
+		case r.RetryAfter > 0 && r.End.until(e.Arrival) <= r.RetryAfter:
+			return true // it was asked to wait, and may have no reason to come again
 		case i+1 < len(s.refreshes):
 			return r.End.until(s.refreshes[i+1].sent()) <= r.patience()
 		default:

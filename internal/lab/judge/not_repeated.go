@@ -19,23 +19,25 @@ func (c *trial) notRepeated(s *session) {
 }
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
-// Where as many are left as of another caller's, the latest count as left: they found the refresh under way.
-func (s *session) abandoned(granted *Exchange) (left []*Exchange) {
+// Of those of one address the latest count as left: they found the refresh under way.
+func (s *session) abandoned(granted *Exchange) []*Exchange {
+	var unsent pending
 	after := func(e *Exchange) bool { return e.Arrival.Order > granted.End.Order }
 	for _, e := range s.from(s.firstRefused[granted.Current.Generation]) {
 		switch {
-		case after(e) && len(left) == 0, after(e) && e.Arrival.Machine.Sub(granted.End.Machine) > reaction+longest:
-			return left
+		case after(e) && len(unsent.left) == 0, after(e) && e.Arrival.Machine.Sub(granted.End.Machine) > reaction+longest:
+			return unsent.left
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case !e.isAccess():
 		case e.Token.Generation > granted.Current.Generation:
-			left = without(left, e, func(before *Exchange) bool {
+			unsent.drop(e, func(before *Exchange) bool {
 				return before.endedBefore(e) && (inTime(granted, e) || inTime(before, e))
 			})
 		case e.saw("token_expired") && !after(e) && e.Token.isOf(&granted.Current.Pair):
-			left = append(without(left, e, e.follows), e) // its caller may have tried once more
+			unsent.drop(e, func(before *Exchange) bool { return before.Query == e.Query && e.follows(before) }) // its caller may have tried once more
+			unsent.add(e)
 		}
 	}
-	return left
+	return unsent.left
 }
