@@ -23,7 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case isInStep(row), whole.isBusy() && c.isServed(row),
+	case c.isInStep(row), whole.isBusy() && c.isServed(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
@@ -55,15 +55,22 @@ func (c *trial) isServed(row []*Exchange) bool {
 // isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
 // or four times or, if they are five or more, twice, and paused as long, or by chance up to a third longer or shorter
 // where the pauses grow: the distance between them stays, and is less than half of any pause. Five or more at regular
-// distances may be one caller's.
-func isInStep(row []*Exchange) bool {
+// distances may be one caller's. While the next try may still come, they need not have tried as often.
+func (c *trial) isInStep(row []*Exchange) bool {
 	begun := make([]time.Duration, len(row))
 	for i, e := range row {
 		begun[i] = e.sentAt().Sub(row[0].sentAt())
 	}
-	for rounds := 2; rounds < chain; rounds++ {
-		n := len(row) / rounds
-		if n*rounds == len(row) && keepStep(begun, n) && (n < chain && rounds > 2 || n >= chain && !isTimer(row[:n])) {
+	last := len(row) - 1
+	for n := (last + chain - 1) / (chain - 1); n <= len(row)/2; n++ {
+		if !keepStep(begun, n) || n >= chain && isTimer(row[:n]) {
+			continue
+		}
+		if len(row)%n == 0 && (len(row) > 2*n || n >= chain) {
+			return true
+		}
+		if left := min((begun[last]-begun[last-n])*5/2, pause) - row[last].End.until(c.now); left > 0 {
+			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
 	}

@@ -18,6 +18,9 @@ func TestRepeatedFailure(t *testing.T) {
 		{"while a poll with a dead token goes on", loop(20, "after 500ms\nc1 me a0 401 token_revoked"), "repeated_failure[" + numbers(2, 17) + "]"},
 		{"while a loop with a dead token goes on", loop(3000, "c1 me a0 401 token_revoked"), "repeated_failure[" + numbers(2, 1182) + "]"},
 		{"while a refresh is under way for which they wait", expired + "c2 refresh r0 200 later\n" + loop(12, "after 300ms\nc1 me a0 401 token_expired"), ""},
+		{"while two widgets in step go on", loop(2, "c1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 1s") + "after 990ms\nc1 me a0 503 injected", ""},
+		{"while two widgets in step do not go on", loop(2, "c1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 1s") + "after 990ms\nc1 me a0 503 injected\nafter 6s",
+			"repeated_failure[2 3 4 5 6]"},
 		{"while a crowd in a queue goes on", loop(50, "c1 me a0 401 token_revoked"), ""},
 	})
 }
