@@ -11,6 +11,7 @@ import (
 // client sends them over the connections that it allows itself, one behind the other, so that on the wire they look
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
+	row = withoutResent(row)
 	rounds := roundsOf(row)
 	whole := c.traffic(row)
 	first := whole
@@ -23,7 +24,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isInStep(row), whole.isBusy() && c.isServed(row),
+	case c.isInStep(row), c.isServed(whole),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
@@ -36,20 +37,44 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	return c.comesBack(row, rounds)
 }
 
-// isServed reports whether right after a row as many requests succeeded as it has: each of its callers tried once more.
-func (c *trial) isServed(row []*Exchange) bool {
-	last := row[len(row)-1]
-	wait := reaction + longestWait(row)
-	f, n := last.effort(), 0
-	for _, e := range c.record[c.after(last):] {
-		if last.End.until(e.Arrival) > wait {
-			break
+// withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was cut.
+func withoutResent(row []*Exchange) (tries []*Exchange) {
+	next := 0 // index of the next one that may have been sent again
+	for i, e := range row {
+		for next < i && (!row[next].Lost || e.follows(row[next])) {
+			next++
 		}
-		if e.effort() == f && e.received() && !e.failed() {
-			n++
+		if next < i && row[next].endedBefore(e) {
+			next++
+		} else {
+			tries = append(tries, e)
 		}
 	}
-	return n >= len(row)
+	return tries
+}
+
+// isServed reports whether right after a row as many requests succeeded as it has: each of its callers tried once more.
+// They kept the connections busy; or all of them had begun, one after the other, when after a longer pause the first
+// came again.
+func (c *trial) isServed(t *traffic) bool {
+	last, n, between := t.row[len(t.row)-1], 0, idle/3
+	wait := reaction + longestWait(t.row)
+	for i, e := range t.row[1:] {
+		between = max(between, t.row[i].Arrival.until(e.Arrival))
+	}
+	for _, e := range c.record[c.after(last):] {
+		since := last.End.until(e.Arrival)
+		if since > wait {
+			break
+		}
+		if e.Presented != last.Presented || !e.isLike(last) || !e.received() || e.failed() {
+			continue
+		}
+		if n++; n == 1 && !t.isBusy() && (t.callers() == 0 || since < 3*between) {
+			return false
+		}
+	}
+	return n >= len(t.row)
 }
 
 // isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
@@ -174,9 +199,8 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		}
 	}
 	all := again >= len(row)-kept
-	several := t.isTogether() || got != nil &&
-		(tries > 1 || sooner || all && t.isQueue() ||
-			slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) }))
+	several := t.isTogether() || got != nil && (tries > 1 || sooner || all && t.isQueue()) ||
+		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
 	switch {
 	case !several:
 		return false
@@ -277,11 +301,10 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 	}
 	end := row[rounds[0]-1]
 	for _, e := range c.record[c.after(end):] {
-		since := end.End.until(e.sent())
-		if since > wait+reaction {
+		if end.End.until(e.Arrival) > wait+reaction {
 			break
 		}
-		if since >= wait-tolerance && e.isLike(end) {
+		if row[min(again, rounds[0]-1)].End.until(e.Arrival) >= wait-tolerance && e.isLike(end) {
 			again++
 		}
 	}

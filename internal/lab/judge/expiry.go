@@ -94,14 +94,20 @@ func (s *session) overFor(x *expiry, r *Exchange) bool {
 		return false
 	}
 	byOrder := r.Current.Expired && r.Current.Generation >= granted.Given.Generation
-	return byOrder || granted.End.until(r.Arrival) > granted.Given.Lifetime/2 || s.expired.before(granted.Given.Generation, r)
+	return byOrder || granted.isHalfOver(r) || s.expired.before(granted.Given.Generation, r)
+}
+
+// isHalfOver reports whether more than half of the life of the pair that e gave was over when r came. Under grace, an
+// earlier answer may have given it.
+func (e *Exchange) isHalfOver(r *Exchange) bool {
+	return max(e.End.until(r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)) > e.Given.Lifetime/2
 }
 
 // goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own.
 // A client that killed its session by its own race gets 401 for the new pair as well. That is no new need.
 func (s *session) goesOn(x *expiry, r *Exchange) bool {
 	granted := x.gave(r)
-	if granted == nil || granted.End.until(r.Arrival) > granted.Given.Lifetime/2 || s.refused.before(r.Token.Generation, r) {
+	if granted == nil || granted.isHalfOver(r) || s.refused.before(r.Token.Generation, r) {
 		return false
 	}
 	raced := x.reused != nil && x.reused.endedBefore(r)
@@ -111,10 +117,11 @@ func (s *session) goesOn(x *expiry, r *Exchange) bool {
 // inTurn reports whether r continues a race in which one caller after the other refreshed, at once: there are more that
 // met the end of the pair than have refreshed, although others sent as many requests with the new one.
 func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
-	if len(x.refreshes) < 2 || granted.End.until(r.Arrival) > reaction {
+	race := slices.DeleteFunc(slices.Clone(x.refreshes), (*Exchange).failsForNow)
+	if len(race) < 2 || granted.End.until(r.Arrival) > reaction {
 		return false
 	}
-	return s.met(x.refreshes[0], x.refreshes[1]) > len(x.refreshes)
+	return s.met(race[0], race[1]) > len(race)
 }
 
 // met counts the requests that had been answered 401, with the pair that r was to renew, when next came.
@@ -172,12 +179,11 @@ type pending struct{ all, left []*Exchange }
 
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
-// drop drops the first that e may be again: of those with its query, if there was one, or else of its place.
+// drop drops the first that e may be again: of those with its query, if there was one, or else of its path.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) {
-	at := e.place()
-	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return other.Query == e.Query && other.place() == at })
+	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return other.Query == e.Query && other.Path == e.Path })
 	i := slices.IndexFunc(p.left, func(other *Exchange) bool {
-		return (!same || other.Query == e.Query) && other.place() == at && is(other)
+		return (!same || other.Query == e.Query) && other.Path == e.Path && is(other)
 	})
 	if i >= 0 {
 		p.left = slices.Delete(p.left, i, i+1)

@@ -10,6 +10,10 @@ func TestTwoRefreshes(t *testing.T) {
 		{"before half of the new pair's life", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m29s\nc1 refresh r0 401 token_reused", "two_refreshes[3 5]"},
 		{"after half of it", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m31s\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
 		{"none succeeded", expired + "c1 refresh r0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
+		{"a page that loads again, after a refresh that was tried twice", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 300ms\nc1 refresh r0 200\n" +
+			loop(4, "c1 me a1 200") + "after 1s\nc1 refresh r1 200\n" + loop(4, "c1 me a2 200"), "early_refresh[12]"},
+		{"in time, where the pair came for the second time", "policy grace 10s\nlife 4s\nadvance 4s\nc1 me a0 | c2 me a0 401 token_expired\nc1 refresh r0 200 lost\nafter 1500ms\nc1 refresh r0 200\n" +
+			"c1 me a1 200\nafter 1500ms\nc1 refresh r1 200\nc1 me a2 200\nafter 3s", ""},
 		{"of a caller whose address has not come again", "advance 15m\nc1 me a0 401 token_expired query=1\nc2 me a0 401 token_expired query=2\nc1 refresh r0 200\n" +
 			"c1 me a1 200 query=1\nc1 me a1 200 query=1\nc2 refresh r1 200\nc2 me a2 200 query=2", "two_refreshes[4 7]"},
 		{"for a slow request whose 401 comes last", "advance 15m\nc1 me a0 401 token_expired later\nc2 me a0 401 token_expired\nc2 refresh r0 200\nc2 me a1 200\nc2 me a1 200\nlater\nc1 refresh r1 200\nc1 me a2 200", "two_refreshes[4 7]"},
