@@ -44,7 +44,7 @@ async function twoTabs(ns, open, parameters) {
   await logIn(first);
   await says(first, 'You are Demo User.');
   await ns.lab.advance('16m');
-  await ns.lab.fault({ operation: 'refresh', hold: 2, within: '2s' }); // lets both go together
+  await ns.lab.fault({ operation: 'refresh', hold: 2, within: parameters?.lock ? '1s' : '20s' }); // lets both go together
   const tabs = await Promise.all([open(parameters), open(parameters)]);
   for (const tab of tabs) await expect(tab.getByRole('status')).not.toHaveText('…');
   return Promise.all(tabs.map((tab) => tab.getByRole('status').textContent()));
