@@ -72,7 +72,7 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 	answer := newResponse(w, served, seen, call)
 	defer func() {
 		if onConnection {
-			client.whenUnread(func() { b.requests.Update(seen, func() { seen.Left = true }) })
+			client.whenUnread(func() { b.requests.Update(seen, seen.Leave) })
 		}
 		b.note(hub, r, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
 	}()

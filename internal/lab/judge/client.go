@@ -78,14 +78,14 @@ func (c *connection) join(other *connection) {
 	}
 }
 
-// mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client may have
-// opened since a was answered, or nothing is known of their connections: they had no other request, or a proxy hides
-// when they were opened.
+// mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client, a browser
+// like that of a or none, may have opened since a was answered, or nothing is known of their connections: they had no
+// other request, or a proxy hides when they were opened.
 func mayBeSame(a, b *Exchange) bool {
 	if a.client == b.client || a.isSingle() && b.isSingle() || b.Opened.IsZero() {
 		return true
 	}
-	return b.Opened.After(a.End.Machine) && b.client.first > a.End.Order
+	return a.Browser == b.Browser && b.Opened.After(a.End.Machine) && b.client.first > a.End.Order
 }
 
 // isSibling reports whether a guest sent a, and opened the connection of b together with that of a.

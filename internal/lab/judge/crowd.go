@@ -20,11 +20,13 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	}
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
+	case i >= chain && !c.isCrowd(row[:i]):
+		return false // it had failed before
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isInStep(row), c.isServed(whole),
+	case c.isInStep(row), whole.isBusy() && len(c.served(row)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
@@ -53,28 +55,19 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// isServed reports whether right after a row as many requests succeeded as it has: each of its callers tried once more.
-// They kept the connections busy; or all of them had begun, one after the other, when after a longer pause the first
-// came again.
-func (c *trial) isServed(t *traffic) bool {
-	last, n, between := t.row[len(t.row)-1], 0, idle/3
-	wait := reaction + longestWait(t.row)
-	for i, e := range t.row[1:] {
-		between = max(between, t.row[i].Arrival.until(e.Arrival))
-	}
+// served returns the requests that succeeded right after a row, as those of callers do that each try once more.
+func (c *trial) served(row []*Exchange) (served []*Exchange) {
+	last := row[len(row)-1]
+	wait := reaction + longestWait(row)
 	for _, e := range c.record[c.after(last):] {
-		since := last.End.until(e.Arrival)
-		if since > wait {
+		if last.End.until(e.Arrival) > wait {
 			break
 		}
-		if e.Presented != last.Presented || !e.isLike(last) || !e.received() || e.failed() {
-			continue
-		}
-		if n++; n == 1 && !t.isBusy() && (t.callers() == 0 || since < 3*between) {
-			return false
+		if e.Presented == last.Presented && e.isLike(last) && e.received() && !e.failed() {
+			served = append(served, e)
 		}
 	}
-	return n >= len(t.row)
+	return served
 }
 
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
@@ -99,7 +92,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
-	tries, granted := c.refreshesAround(first, last)
+	tries, answered, granted := c.refreshesAround(first, last)
 	again, sooner, kept := 0, false, 0
 	if got != nil {
 		again, sooner = c.sentAgain(got, first, last)
@@ -117,7 +110,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		return false
 	case all, again*2 > len(row)-kept && (fewRounds || got.Arrival.Order < last.Arrival.Order):
 		return true
-	case granted > 0 && tries*2 > len(row):
+	case granted > 0 && answered*2 > len(row):
 		return again*2 >= granted || c.sessions[first.Session].raced != nil
 	case got != nil && t.isTogether() && fewRounds && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
@@ -151,18 +144,21 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return counts(other) && !other.endedBefore(e) })
 }
 
-// refreshesAround counts the refreshes that may be a reaction to the answers from first to last, and those that
-// succeeded.
-func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
+// refreshesAround counts the refreshes that may be a reaction to the answers from first to last, those of them that did
+// not fail for now, and those that succeeded.
+func (c *trial) refreshesAround(first, last *Exchange) (tries, answered, granted int) {
 	for _, r := range c.sessions[first.Session].refreshes {
 		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(first.Arrival) <= late) {
 			tries++
+			if !r.failsForNow() {
+				answered++
+			}
 			if r.exchanged() {
 				granted++
 			}
 		}
 	}
-	return tries, granted
+	return tries, answered, granted
 }
 
 // givesUp reports whether a client tried in vain to get a new token, or logged out, while the requests from first to last
@@ -170,7 +166,7 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, granted int) {
 // the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange) bool {
 	s := c.sessions[first.Session]
-	return slices.ContainsFunc(slices.Concat(s.refreshes, s.logouts, c.logins, c.useless), func(r *Exchange) bool {
+	return firstOf(func(r *Exchange) bool {
 		switch {
 		case r.exchanged() || !mayBeSame(first, r):
 			return false
@@ -180,7 +176,17 @@ func (c *trial) givesUp(first, last *Exchange) bool {
 			return r.End.until(last.Arrival) <= late
 		}
 		return inTime(last, r)
-	})
+	}, s.refreshes, s.logouts, c.logins, c.useless) != nil
+}
+
+// firstOf returns the first of these lists' exchanges, one list after the other, that is so, or nil.
+func firstOf(is func(*Exchange) bool, lists ...[]*Exchange) *Exchange {
+	for _, list := range lists {
+		if i := slices.IndexFunc(list, is); i >= 0 {
+			return list[i]
+		}
+	}
+	return nil
 }
 
 // nextTokens returns the first refresh or login by which the client got new tokens in time after it got the answer to
@@ -188,38 +194,41 @@ func (c *trial) givesUp(first, last *Exchange) bool {
 func (c *trial) nextTokens(e *Exchange) *Exchange {
 	due := e.free.Machine.Add(reaction)
 	s := c.sessions[e.Session]
-	for _, r := range slices.Concat(s.refreshes, c.logins) {
+	return firstOf(func(r *Exchange) bool {
 		switch {
 		case r.sentAt().After(due):
 		case r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e),
 			r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r):
-			return r
+			return true
 		case r.isRefresh() && r.failsForNow():
 			if again := r.End.Machine.Add(r.patience()); again.After(due) {
 				due = again
 			}
 		}
-	}
-	return nil
+		return false
+	}, s.refreshes, c.logins)
 }
 
 // comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
-// as the answers ask: as many come again in time. One caller would go on with its one request.
+// as the answers ask: as many come again in time, and hardly any sooner. One caller would go on with its one request.
 func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
-	wait, again := longestWait(row), 0
-	if wait == 0 || rounds[0] < chain {
+	row = row[:rounds[0]]
+	end, wait, again, early := row[len(row)-1], longestWait(row), 0, 0
+	if row[0].RetryAfter == 0 || len(row) < chain || row[0].End.until(end.Arrival) >= wait {
 		return false
 	}
-	end := row[rounds[0]-1]
 	for _, e := range c.record[c.after(end):] {
-		if end.End.until(e.Arrival) > wait+reaction {
-			break
-		}
-		if row[min(again, rounds[0]-1)].End.until(e.Arrival) >= wait-tolerance && e.isLike(end) {
+		switch {
+		case end.End.until(e.Arrival) > wait+reaction:
+			return again*2 > len(row) && early*4 < len(row)
+		case !e.isLike(end):
+		case row[min(again, len(row)-1)].End.until(e.Arrival) >= wait-tolerance:
 			again++
+		default:
+			early++
 		}
 	}
-	return again*2 > rounds[0]
+	return again*2 > len(row) && early*4 < len(row)
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.
@@ -233,7 +242,7 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 // isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
-	mayReact := slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.isAccess() }) || c.traffic(row).isBusy()
+	mayReact := slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.Session != "" }) || c.traffic(row).isBusy()
 	if mayReact && !c.isPast(last.free) {
 		return false
 	}

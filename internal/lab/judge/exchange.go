@@ -88,7 +88,7 @@ type Mark struct {
 
 // until returns how long it was from m to n. The longer of the two clocks counts: a test that advances the hub's clock
 // lets time pass, and so does one that stops that clock and sleeps.
-func (m Mark) until(n Mark) time.Duration {
+func (m *Mark) until(n Mark) time.Duration {
 	return max(n.Hub.Sub(m.Hub), n.Machine.Sub(m.Machine))
 }
 

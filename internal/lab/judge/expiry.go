@@ -117,11 +117,17 @@ func (s *session) goesOn(x *expiry, r *Exchange) bool {
 // inTurn reports whether r continues a race in which one caller after the other refreshed, at once: there are more that
 // met the end of the pair than have refreshed, although others sent as many requests with the new one.
 func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
-	race := slices.DeleteFunc(slices.Clone(x.refreshes), (*Exchange).failsForNow)
-	if len(race) < 2 || granted.End.until(r.Arrival) > reaction {
-		return false
+	var second *Exchange
+	race := 0
+	for _, other := range x.refreshes {
+		if other.failsForNow() {
+			continue
+		}
+		if race++; race == 2 {
+			second = other
+		}
 	}
-	return s.met(race[0], race[1]) > len(race)
+	return second != nil && granted.End.until(r.Arrival) <= reaction && s.met(x.refreshes[0], second) > race
 }
 
 // met counts the requests that had been answered 401, with the pair that r was to renew, when next came.

@@ -73,6 +73,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"c1 listing a0 200 query=3\nafter 1020ms\nc1 listing a0 200 query=1\nafter 40ms\nc1 listing a0 200 query=2\nafter 3s", ""},
 		{"other pages of a list, and the one that was asked to wait too soon", "c1 listing a0 429 rate_limited wait=2s query=1\nafter 30ms\nc1 listing a0 200 query=2\n" +
 			"after 200ms\nc1 listing a0 200 query=3\nafter 400ms\nc1 listing a0 200 query=1\nafter 3s", "retry_after_ignored[2 5]"},
+		{"ten rows of a list by five workers, none of which comes again", "c1 listing a0 | c2 listing a0 | c3 listing a0 503 injected wait=3s query=1\nc1 listing a0 | c2 listing a0 | c3 listing a0 503 injected wait=3s query=2\nafter 9s", ""},
 		{"another page of a list at once, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=1", ""},
 		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",

@@ -194,12 +194,28 @@ var failures = []row{
 	{"a poller that tries five times at once each time", loops(3, loop(5, "slow 5ms c1 me a0 503 injected")+"after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
 	{"the same wrong password, and another user's login over a connection that was opened together with it", "after 300ms\nc3 listing - 200\n" +
 		loop(3, "c4 login - 401 invalid_credentials injected") + "c3 login - 200 other body=2\n" + loop(3, "c4 login - 401 invalid_credentials injected"), "repeated_failure[3 4 5 7 8 9]"},
-	{"five callers that begin one after the other and are each served at the second try", loop(5, "slow 5ms c1 me a0 503 injected\nafter 25ms") + "after 200ms\n" + loop(5, "c1 me a0 200\nafter 25ms"), ""},
+	{"five callers that begin one after the other and are each served at the second try", "slow 5ms c1 me a0 503 injected\nafter 16ms\nslow 5ms c1 me a0 503 injected\nafter 31ms\nslow 5ms c1 me a0 503 injected\nafter 12ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\n" +
+		"after 200ms\nc1 me a0 200\nafter 24ms\nc1 me a0 200\nafter 33ms\nc1 me a0 200\nafter 20ms\nc1 me a0 200\nafter 27ms\nc1 me a0 200", ""},
+	{"five tries at regular distances, and more work later", loop(5, "slow 5ms c1 me a0 503 injected\nafter 80ms") + "after 500ms\n" + loop(5, "c1 me a0 200\nafter 80ms"), "repeated_failure[2 3 4 5 6]"},
+	{"three callers that are each served at the third try", loop(2, "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 440ms") +
+		"c1 me a0 200\nafter 18ms\nc1 me a0 200\nafter 27ms\nc1 me a0 200", ""},
+	{"a poll through an outage of the refresh", expired + loop(4, "c1 refresh r0 503 injected\nafter 1s\nc1 me a0 401 token_expired\nafter 1s\nc1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(3, "c1 me a1 200\nafter 1s"),
+		"repeated_failure[2 4 5 7 8 10 11 13 14]"},
+	{"a loop, and later the end of the token", "c1 me a0 200\nadvance 14m\n" + loop(8, "c1 me a0 503 injected\nafter 300ms") + "advance 2m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 300ms\nc1 refresh r0 200\n" +
+		loop(9, "c1 me a1 200\nafter 50ms"), "repeated_failure[3 4 5 6 7 8 9 10]"},
 	{"a poll through a short outage", loop(5, "slow 5ms c1 me a0 503 injected\nafter 100ms") + loop(9, "c1 me a0 200\nafter 100ms"), "repeated_failure[2 3 4 5 6]"},
 	{"six callers that begin one after the other, and each wait as they are asked", loop(6, "slow 5ms c1 me a0 503 injected wait=1s\nafter 25ms") + "after 830ms\n" + loop(6, "c1 me a0 200\nafter 30ms"), ""},
 	{"widgets that load during a slow refresh that is refused, and give up", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked later\n" + loop(6, "after 25ms\nc1 me a0 401 token_revoked") + "later\nafter 3s", ""},
 	{"two widgets that each try seven times while the server is down, the first time with what their library sends again", "c1 me a0 | c2 me a0 200\nafter 300ms\n" +
 		"slow 5ms c1 me a0 | c2 me a0 0 lost\nslow 5ms c4 me a0 | c5 me a0 0 lost\n" + loops(6, "after 200ms\nslow 5ms cX me a0 | cY me a0 0 lost") + "after 3s", "repeated_failure[" + numbers(4, 19) + "]"},
+	{"a loop in which some answers ask to wait, and none is obeyed", loop(30, "slow 5ms c1 me a0 503 injected wait=1s\nafter 50ms") + "after 100ms\n" + loop(30, "slow 5ms c1 me a0 503 injected wait=1s\nafter 50ms"),
+		"repeated_failure[" + numbers(2, 61) + "] retry_after_ignored[" + numbers(2, 61) + "]"},
+	{"clicks in a browser, and two widgets", "browser\n" + loops(6, "after 1300ms\nc1 me a0 503 injected\nafter 400ms\n") + "c1 me a0 | c2 me a0 503 injected\nafter 3s", "repeated_failure[" + numbers(2, 9) + "]"},
+	{"three widgets that load one after the other and each try twice", loop(2, "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\nafter 900ms"), ""},
+	{"workers whose library sends the first retry at once", "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 16ms\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\n" +
+		"after 570ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 1170ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
+	{"workers whose library sends the first retry at once, and that are then served", loop(4, "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 16ms") +
+		"after 470ms\n" + loop(4, "c1 me a0 200\nafter 28ms"), ""},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
 	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
 		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},

@@ -91,7 +91,7 @@ func (c *trial) mayBeQueued(p *plea) bool {
 	if b.traffic == nil {
 		b.traffic = c.traffic(b.all)
 	}
-	return b.traffic.mayQueue || p.punctual && !p.spell.restless && b.traffic.isTogether()
+	return b.traffic.mayQueue || (p.strange || p.punctual && !p.spell.restless) && b.traffic.isTogether()
 }
 
 // plea is an answer that asked for patience, and what came of it.

@@ -2,7 +2,10 @@
 
 package judge
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // roundsOf returns how many requests a row has each time that it goes on after nothing of it was under way for some
 // time (apart). Callers that wait in a queue come without a break.
@@ -20,24 +23,39 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, three
-// or four times or, if they are five or more, twice, and paused as long, or by chance up to a third longer or shorter
-// where the pauses grow: the distance between them stays, and is less than half of any pause. Five or more at regular
-// distances may be one caller's. While the next try may still come, they need not have tried as often.
+// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, and
+// paused as long: the distance between them stays, and is less than half of any pause, and less than twice the one before
+// a try that succeeded. Chance may change that by a third, and those that grow. Each may have sent its first retry at once. They have tried
+// three or four times or, if they are three or more and began with pauses, twice; five or more, who were then served, once.
+// Five or more at regular distances may be one caller's. While the next try may still come, they need not have tried as
+// often.
 func (c *trial) isInStep(row []*Exchange) bool {
-	begun := make([]time.Duration, len(row))
-	for i, e := range row {
+	return c.areInStep(row, row) || c.areInStep(withoutRepeats(row), row)
+}
+
+// areInStep reports whether tries, those of a row or those of it that are no repeats, are of callers in step.
+func (c *trial) areInStep(tries, row []*Exchange) bool {
+	k, served := len(tries), c.served(row)
+	begun := make([]time.Duration, k+len(served))
+	for i, e := range slices.Concat(tries, served) {
 		begun[i] = e.sentAt().Sub(row[0].sentAt())
 	}
-	last := len(row) - 1
-	for n := (last + chain - 1) / (chain - 1); n <= len(row)/2; n++ {
-		if !keepStep(begun, n) || n >= chain && isTimer(row[:n]) {
-			continue
+	paused := k > 1 && (tries[1].before == nil || tries[1].restSince(tries[1].before) > atOnce)
+	for n := (k + chain - 2) / (chain - 1); n <= k; n++ {
+		if len(row) > k && (len(row) < 2*n || len(row) > 4*n || k > n && (len(row) == 2*n || tries[n] != row[2*n])) || n >= chain && isTimer(tries[:n]) {
+			continue // not each sent one more at once
 		}
-		if len(row)%n == 0 && (len(row) > 2*n || n >= chain) {
+		even := k%n == 0
+		if even && len(served) >= n && (k > n || paused) && keepStep(begun[:k+n], n, k) {
 			return true
 		}
-		if left := min((begun[last]-begun[last-n])*5/2, pause) - row[last].End.until(c.now); left > 0 {
+		if n*2 > k || !keepStep(begun[:k], n, k) {
+			continue
+		}
+		if even && (len(row) > 2*n || n >= chain || n > 2 && paused) {
+			return true
+		}
+		if left := min((begun[k-1]-begun[k-1-n])*5/2, pause) - row[len(row)-1].End.until(c.now); left > 0 {
 			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
@@ -45,24 +63,40 @@ func (c *trial) isInStep(row []*Exchange) bool {
 	return false
 }
 
-// keepStep reports whether requests that began at these times are of n callers in step.
-func keepStep(begun []time.Duration, n int) bool {
-	between, exact := max(2*begun[n-1], idle), idle/2
-	if 2*n == len(begun) {
+// keepStep reports whether requests that began at these times are of n callers in step. Those behind the first tries of
+// them succeeded.
+func keepStep(begun []time.Duration, n, tries int) bool {
+	between, exact := 2*begun[n-1], idle/2
+	if 2*n == tries {
 		exact = idle / 8
 	}
-	grow := 2*n < len(begun) && (begun[2*n]-begun[n])*4 >= begun[n]*5
+	grow := 2*n < tries && (begun[2*n]-begun[n])*4 >= begun[n]*5
 	for i := n; i < len(begun); i++ {
 		first := i - i%n // the first caller's try in this round
-		waited, slack := begun[first]-begun[first-n], exact
-		if grow {
+		waited, slack, rest := begun[first]-begun[first-n], exact, between
+		if grow || i >= tries {
 			slack = waited / 3
 		}
-		if off := begun[i] - begun[i-n] - waited; off.Abs() > slack || begun[first]-begun[first-1] < between {
+		if i >= tries {
+			rest = between / 4
+		}
+		if off := begun[i] - begun[i-n] - waited; off.Abs() > slack || begun[first]-begun[first-1] < max(idle, rest) {
 			return false
 		}
 	}
 	return n > 1 && (begun[n-1] <= apart || (grow || n >= chain) && begun[n-1] <= stall)
+}
+
+// withoutRepeats returns a row without what came at once behind another over its connection: some libraries send the
+// first retry so.
+func withoutRepeats(row []*Exchange) (first []*Exchange) {
+	for i, e := range row {
+		if i > 0 && first[len(first)-1] == row[i-1] && e.Conn == row[i-1].Conn && e.restSince(row[i-1]) <= atOnce {
+			continue
+		}
+		first = append(first, e)
+	}
+	return first
 }
 
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one

@@ -78,7 +78,7 @@ func (c *trial) traffic(row []*Exchange) *traffic {
 // or after a rest, as most did.
 func (t *traffic) isApart() bool {
 	if len(t.row) == 1 {
-		return false
+		return true
 	}
 	first, e := t.row[0], t.row[1]
 	return e.before != nil && e.before.isRefresh() && first.endedBefore(e.before) ||

@@ -26,6 +26,14 @@ type Request struct {
 	dropped bool // from the record: it is cleared, or has been overwritten
 }
 
+// Leave notes that the client has closed the connection without reading the answer. Who does so a second later has read
+// it: some pools reset the connections that they have no more use for.
+func (r *Request) Leave() {
+	if r.End.Order == 0 || time.Since(r.End.Machine) < time.Second {
+		r.Left = true
+	}
+}
+
 // Token is what the record says of a token.
 type Token struct {
 	Kind       *string `json:"kind"`
