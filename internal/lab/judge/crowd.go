@@ -22,6 +22,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	switch {
 	case i >= chain && !c.isCrowd(row[:i]):
 		return false // it had failed before
+	case i >= chain && len(row)-i < chain:
+		return true
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):

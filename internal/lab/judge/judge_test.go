@@ -25,6 +25,8 @@ func TestTokenAfterLogout(t *testing.T) {
 			"c2 me a0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
 		{"a poll that goes on after that, and logs out at last", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nafter 500ms\nc1 me a0 401 token_revoked\n" + loop(3, "after 2s\nc1 me a0 401 token_revoked\n") + "c1 logout a0 204\nafter 3s", "token_after_logout[4 6 7 8]"},
 		{"a poll that goes on after that, and refreshes at last", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nafter 500ms\nc1 me a0 401 token_revoked\n" + loop(3, "after 2s\nc1 me a0 401 token_revoked\n") + "c1 refresh r0 401 token_revoked\nafter 3s", "token_after_logout[4 6 7 8]"},
+		{"a device whose refresh is down after that, and that asks again later", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nafter 500ms\nc1 me a0 401 token_revoked\nc1 refresh r0 503 injected\nafter 3s\n" +
+			"c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 3s", ""},
 		{"one of two tabs goes on after that", "c1 me a0 200\nc2 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nc2 me a0 401 token_revoked\nafter 2s\nc2 me a0 401 token_revoked",
 			"token_after_logout[5 8]"},
 		{"a tab that goes on after that, while another had been closed before", "c4 me a0 200\nc1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nafter 2s\nc1 me a0 401 token_revoked", "token_after_logout[5 7]"},

@@ -203,6 +203,10 @@ var failures = []row{
 		"repeated_failure[2 4 5 7 8 10 11 13 14]"},
 	{"a loop, and later the end of the token", "c1 me a0 200\nadvance 14m\n" + loop(8, "c1 me a0 503 injected\nafter 300ms") + "advance 2m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 300ms\nc1 refresh r0 200\n" +
 		loop(9, "c1 me a1 200\nafter 50ms"), "repeated_failure[3 4 5 6 7 8 9 10]"},
+	{"three widgets that each try twice while the server is down, and then the end of the token", loop(2, "slow 5ms c1 me a0 503 injected\nafter 8ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 480ms") + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\n" +
+		loop(3, "c1 me a1 200") + "after 9s", ""},
+	{"two widgets in step that give up, and a click", loop(3, "slow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 980ms") + "after 400ms\nc1 me a0 503 injected\nafter 9s", ""},
+	{"five widgets at distances that are much alike, three tries each", loop(3, "slow 5ms c1 me a0 503 injected\nafter 9ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 8ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 900ms"), ""},
 	{"a poll through a short outage", loop(5, "slow 5ms c1 me a0 503 injected\nafter 100ms") + loop(9, "c1 me a0 200\nafter 100ms"), "repeated_failure[2 3 4 5 6]"},
 	{"six callers that begin one after the other, and each wait as they are asked", loop(6, "slow 5ms c1 me a0 503 injected wait=1s\nafter 25ms") + "after 830ms\n" + loop(6, "c1 me a0 200\nafter 30ms"), ""},
 	{"widgets that load during a slow refresh that is refused, and give up", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked later\n" + loop(6, "after 25ms\nc1 me a0 401 token_revoked") + "later\nafter 3s", ""},

@@ -42,7 +42,7 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 	}
 	paused := k > 1 && (tries[1].before == nil || tries[1].restSince(tries[1].before) > atOnce)
 	for n := (k + chain - 2) / (chain - 1); n <= k; n++ {
-		if len(row) > k && (len(row) < 2*n || len(row) > 4*n || k > n && (len(row) == 2*n || tries[n] != row[2*n])) || n >= chain && isTimer(tries[:n]) {
+		if len(row) > k && (len(row) < 2*n || len(row) > 4*n || k > n && (len(row) == 2*n || tries[n] != row[2*n])) || n >= chain && isRegular(tries[:n]) {
 			continue // not each sent one more at once
 		}
 		even := k%n == 0
@@ -52,8 +52,8 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 		if n*2 > k || !keepStep(begun[:k], n, k) {
 			continue
 		}
-		if even && (len(row) > 2*n || n >= chain || n > 2 && paused) {
-			return true
+		if k > 3*n || even && (len(row) > 2*n || n >= chain || n > 2 && paused) {
+			return true // one or the other may have tried once more
 		}
 		if left := min((begun[k-1]-begun[k-1-n])*5/2, pause) - row[len(row)-1].End.until(c.now); left > 0 {
 			c.verdict.Open = max(c.verdict.Open, left)
@@ -97,6 +97,17 @@ func withoutRepeats(row []*Exchange) (first []*Exchange) {
 		first = append(first, e)
 	}
 	return first
+}
+
+// isRegular reports whether all these requests were sent at the same distances.
+func isRegular(row []*Exchange) bool {
+	between := row[1].sentAt().Sub(row[0].sentAt())
+	for i := 2; i < len(row); i++ {
+		if (row[i].sentAt().Sub(row[i-1].sentAt()) - between).Abs() > atOnce {
+			return false
+		}
+	}
+	return true
 }
 
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one

@@ -103,18 +103,21 @@ func (s *session) goesOnDuring(e *Exchange) bool {
 }
 
 // endedElsewhere returns the end of s by the logout of all sessions, or nil. Over each connection the first 401 tells of
-// it or, in time after that, the 401 of a refresh: the callers of several tabs hear of it one by one.
+// it or, in time after that or after a refresh that failed for now, the 401 of a refresh: the callers of several tabs hear
+// of it one by one.
 func (c *trial) endedElsewhere(s *session) *ending {
 	logout := c.logoutOfAll(s)
 	if logout == nil {
 		return nil
 	}
 	end := &ending{logout: logout, heard: make(map[int64]*Exchange), slack: late}
+	tries := false // to refresh, and failed for now
 	for _, e := range s.exchanges {
+		tries = tries || e.isRefresh() && e.failsForNow()
 		if !e.usesToken() || !e.refused() || e.Code != "token_revoked" || e.Arrival.Order < logout.Arrival.Order {
 			continue
 		}
-		if before := end.heard[e.Conn]; before == nil || e.isRefresh() && !before.isRefresh() && inTime(before, e) {
+		if before := end.heard[e.Conn]; before == nil || e.isRefresh() && !before.isRefresh() && (tries || inTime(before, e)) {
 			end.heard[e.Conn] = e
 		}
 	}
