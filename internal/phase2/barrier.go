@@ -15,7 +15,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -389,8 +388,7 @@ func (d *distribution) add(ph int) {
 func (d *distribution) nearestRank(n, percent int64) int64 {
 	rank := (percent*n + 99) / 100
 	if d.counts == nil {
-		// Not slices.Sort, which is 4 kB of the binary for each type.
-		sort.Slice(d.values, func(i, j int) bool { return d.values[i] < d.values[j] })
+		slices.Sort(d.values)
 		return int64(d.values[rank-1]) * 10
 	}
 	value := int64(0)

@@ -62,7 +62,7 @@ func (c *trial) served(row []*Exchange) (served []*Exchange) {
 	last := row[len(row)-1]
 	wait := reaction + longestWait(row)
 	for _, e := range c.record[c.after(last):] {
-		if last.End.until(e.Arrival) > wait {
+		if last.End.until(&e.Arrival) > wait {
 			break
 		}
 		if e.Presented == last.Presented && e.isLike(last) && e.received() && !e.failed() {
@@ -90,7 +90,7 @@ func (c *trial) isAftermath(e *Exchange) bool {
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	row := t.row
 	last := row[len(row)-1]
-	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(first.sent()) > late && newer.End.Order < first.since {
+	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sent) > late && newer.End.Order < first.since {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
@@ -150,7 +150,7 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 // not fail for now, and those that succeeded.
 func (c *trial) refreshesAround(first, last *Exchange) (tries, answered, granted int) {
 	for _, r := range c.sessions[first.Session].refreshes {
-		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(first.Arrival) <= late) {
+		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(&first.Arrival) <= late) {
 			tries++
 			if !r.failsForNow() {
 				answered++
@@ -175,7 +175,7 @@ func (c *trial) givesUp(first, last *Exchange) bool {
 		case r.isLogin() && (r.Given != nil || r.Code == "invalid_credentials"):
 			return false // a login that succeeded, or somebody else's: a client's own password is right
 		case r.endedBefore(last):
-			return r.End.until(last.Arrival) <= late
+			return r.End.until(&last.Arrival) <= late
 		}
 		return inTime(last, r)
 	}, s.refreshes, s.logouts, c.logins, c.useless) != nil
@@ -198,7 +198,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	s := c.sessions[e.Session]
 	return firstOf(func(r *Exchange) bool {
 		switch {
-		case r.sentAt().After(due):
+		case r.sent.Machine.After(due):
 		case r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e),
 			r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r):
 			return true
@@ -216,15 +216,15 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 	row = row[:rounds[0]]
 	end, wait, again, early := row[len(row)-1], longestWait(row), 0, 0
-	if row[0].RetryAfter == 0 || len(row) < chain || row[0].End.until(end.Arrival) >= wait {
+	if row[0].RetryAfter == 0 || len(row) < chain || row[0].End.until(&end.Arrival) >= wait {
 		return false
 	}
 	for _, e := range c.record[c.after(end):] {
 		switch {
-		case end.End.until(e.Arrival) > wait+reaction:
+		case end.End.until(&e.Arrival) > wait+reaction:
 			return again*2 > len(row) && early*4 < len(row)
 		case !e.isLike(end):
-		case row[min(again, len(row)-1)].End.until(e.Arrival) >= wait-tolerance:
+		case row[min(again, len(row)-1)].End.until(&e.Arrival) >= wait-tolerance:
 			again++
 		default:
 			early++

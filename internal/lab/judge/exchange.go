@@ -45,6 +45,7 @@ type Exchange struct {
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
 
+	sent   Mark // when it began to come in; a slow line may have brought the rest of it much later
 	conn   *connection
 	client *connection
 	before *Exchange // what came last over its connection; nil: nothing
@@ -88,7 +89,7 @@ type Mark struct {
 
 // until returns how long it was from m to n. The longer of the two clocks counts: a test that advances the hub's clock
 // lets time pass, and so does one that stops that clock and sleeps.
-func (m *Mark) until(n Mark) time.Duration {
+func (m *Mark) until(n *Mark) time.Duration {
 	return max(n.Hub.Sub(m.Hub), n.Machine.Sub(m.Machine))
 }
 
@@ -154,27 +155,12 @@ func (e *Exchange) follows(before *Exchange) bool {
 	if !before.endedBefore(e) {
 		return false
 	}
-	sent, answered := e.sent(), before.End.Machine
+	answered := before.End.Machine
 	if before.Lost {
-		return before.End.until(sent) > apart
+		return before.End.until(&e.sent) > apart
 	}
-	return e.Conn != 0 && e.Conn == before.Conn && sent.Machine.After(answered) ||
-		e.Opened.After(answered) || before.End.until(sent) > apart
-}
-
-// sent returns when e began to come in. A slow line may have brought the rest of it much later.
-func (e *Exchange) sent() Mark {
-	at := e.sentAt()
-	slow := e.Arrival.Machine.Sub(at)
-	return Mark{e.Arrival.Order, e.Arrival.Hub.Add(-slow), at}
-}
-
-// sentAt returns the same by the machine's clock.
-func (e *Exchange) sentAt() time.Time {
-	if e.Sent.IsZero() {
-		return e.Arrival.Machine
-	}
-	return e.Sent
+	return e.Conn != 0 && e.Conn == before.Conn && e.sent.Machine.After(answered) ||
+		e.Opened.After(answered) || before.End.until(&e.sent) > apart
 }
 
 // isRefresh reports whether e sent a refresh token of this hub to be exchanged.

@@ -100,7 +100,7 @@ func (s *session) overFor(x *expiry, r *Exchange) bool {
 // isHalfOver reports whether more than half of the life of the pair that e gave was over when r came. Under grace, an
 // earlier answer may have given it.
 func (e *Exchange) isHalfOver(r *Exchange) bool {
-	return max(e.End.until(r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)) > e.Given.Lifetime/2
+	return max(e.End.until(&r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)) > e.Given.Lifetime/2
 }
 
 // goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own.
@@ -127,7 +127,7 @@ func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
 			second = other
 		}
 	}
-	return second != nil && granted.End.until(r.Arrival) <= reaction && s.met(x.refreshes[0], second) > race
+	return second != nil && granted.End.until(&r.Arrival) <= reaction && s.met(x.refreshes[0], second) > race
 }
 
 // met counts the requests that had been answered 401, with the pair that r was to renew, when next came.
@@ -156,7 +156,7 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 // between a late answer and a refresh right behind it (idle) may have been sent before the client heard.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
-	recent := func(e *Exchange) bool { return min(e.End.until(r.Arrival), granted.End.until(r.Arrival)) <= reaction }
+	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
 	var unsent pending
 	for _, e := range s.from(s.firstRefused[old]) {
 		before, waiting := e.Arrival.Order < r.Arrival.Order, len(unsent.left)
@@ -170,7 +170,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			unsent.add(e)
 		case e.Token.Generation > old:
 			unsent.drop(e, func(other *Exchange) bool {
-				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt().Sub(other.End.Machine) > idle)
+				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sent.Machine.Sub(other.End.Machine) > idle)
 			})
 			if !before && e.Token.Generation > r.Token.Generation && len(unsent.left) < waiting {
 				return true

@@ -126,7 +126,7 @@ func add(list *[]Finding, rule, sentence string, shown []*Exchange) {
 // without a result.
 func (c *trial) timeIsUp(e *Exchange) bool {
 	if e.Epoch < len(c.ended) {
-		return e.free.until(c.ended[e.Epoch]) > reaction
+		return e.free.until(&c.ended[e.Epoch]) > reaction
 	}
 	return c.isPast(e.free)
 }
@@ -134,7 +134,7 @@ func (c *trial) timeIsUp(e *Exchange) bool {
 // isPast reports whether a client that was free to react at that time has had the time for it. If nothing but time is
 // missing, the verdict is open.
 func (c *trial) isPast(free Mark) bool {
-	waited := free.until(c.now)
+	waited := free.until(&c.now)
 	if waited <= reaction {
 		c.verdict.Open = max(c.verdict.Open, reaction-waited+time.Millisecond)
 	}
@@ -144,7 +144,7 @@ func (c *trial) isPast(free Mark) bool {
 // waitIsOver reports whether a client that waits as the answer to e asked has had the time to come again, a second
 // late. A verdict does not wait for that longer than for a reaction.
 func (c *trial) waitIsOver(e *Exchange, wait time.Duration) bool {
-	over := min(wait+late, reaction) - e.End.until(c.now)
+	over := min(wait+late, reaction) - e.End.until(&c.now)
 	if wait == 0 || wait+stall > reaction || e.Epoch < len(c.ended) || over <= 0 {
 		return true
 	}

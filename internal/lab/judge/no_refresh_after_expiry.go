@@ -46,12 +46,12 @@ func (c *trial) triesOn(s *session, e *Exchange) bool {
 		case r.Arrival.Order > e.Arrival.Order:
 		case !r.failsForNow() || r.Epoch != e.Epoch:
 			return false
-		case r.RetryAfter > 0 && r.End.until(e.Arrival) <= r.RetryAfter:
+		case r.RetryAfter > 0 && r.End.until(&e.Arrival) <= r.RetryAfter:
 			return true // it was asked to wait, and may have no reason to come again
 		case i+1 < len(s.refreshes):
-			return r.End.until(s.refreshes[i+1].sent()) <= r.patience()
+			return r.End.until(&s.refreshes[i+1].sent) <= r.patience()
 		default:
-			left := r.RetryAfter + reaction - r.End.until(c.now)
+			left := r.RetryAfter + reaction - r.End.until(&c.now)
 			if left > 0 && r.RetryAfter == 0 {
 				c.verdict.Open = max(c.verdict.Open, left)
 			}
@@ -131,9 +131,9 @@ func (e *Exchange) startedAfter(t time.Time) bool {
 // whichever token it sent, and so is one that was over just before: e had left by then, if it has not that one's token.
 func (r *Exchange) renews(e *Exchange) bool {
 	return r.End.Order == 0 || r.End.Order > e.Arrival.Order ||
-		r.End.until(e.Arrival) <= late && (r.Given == nil || !e.Token.isOf(r.Given))
+		r.End.until(&e.Arrival) <= late && (r.Given == nil || !e.Token.isOf(r.Given))
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
 // when its connection rests.
-func inTime(e, next *Exchange) bool { return e.free.until(next.sent()) <= reaction }
+func inTime(e, next *Exchange) bool { return e.free.until(&next.sent) <= reaction }

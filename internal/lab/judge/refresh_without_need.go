@@ -21,7 +21,7 @@ func (c *trial) refreshWithoutNeed(s *session) {
 	inHabit := make([]bool, len(early))
 	for i := habitual - 1; i < len(early); i++ {
 		first, last := early[i-habitual+1], early[i]
-		if first.Epoch == last.Epoch && first.Arrival.until(last.Arrival) <= first.Current.Lifetime {
+		if first.Epoch == last.Epoch && first.Arrival.until(&last.Arrival) <= first.Current.Lifetime {
 			for j := i - habitual + 1; j <= i; j++ {
 				inHabit[j] = true
 			}
@@ -50,7 +50,7 @@ func (c *trial) followsRace(e *Exchange) bool {
 
 // justBefore reports whether e was over when other arrived, for a second at most. Nothing is known of nil.
 func (e *Exchange) justBefore(other *Exchange) bool {
-	return e != nil && e.endedBefore(other) && e.End.until(other.sent()) <= late
+	return e != nil && e.endedBefore(other) && e.End.until(&other.sent) <= late
 }
 
 // habitual is how many early refreshes within a lifetime are a habit.
@@ -93,7 +93,7 @@ func (s *session) callsFor(r *Exchange) bool {
 	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0; i-- {
 		e := s.exchanges[i]
 		switch {
-		case e.Arrival.until(r.Arrival) > reaction:
+		case e.Arrival.until(&r.Arrival) > reaction:
 			return refused > 0
 		case e.Operation == "refresh":
 			refused--

@@ -67,7 +67,7 @@ func (c *trial) settled(loop []*Exchange) []*Exchange {
 		return loop
 	}
 	n := 0
-	for n < len(loop) && loop[n].End.until(c.now) > reaction {
+	for n < len(loop) && loop[n].End.until(&c.now) > reaction {
 		n++
 	}
 	if n < chain || n <= queue && len(roundsOf(loop[:n])) < chain {
@@ -106,7 +106,7 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 // had got a new one, and had not waited in a queue since before that.
 func stillOld(row []*Exchange, got *Exchange) int {
 	i := slices.IndexFunc(row, func(e *Exchange) bool {
-		return got.End.until(e.sent()) > late && (got.End.Order < e.since || len(row) > queue)
+		return got.End.until(&e.sent) > late && (got.End.Order < e.since || len(row) > queue)
 	})
 	if i < 0 {
 		return len(row)
@@ -174,7 +174,7 @@ func (c *trial) rows() [][]*Exchange {
 // goesOn reports whether e may be a link of a chain with one of a row.
 func goesOn(row []*Exchange, e *Exchange) bool {
 	for i := len(row) - 1; i >= 0 && row[i].Epoch == e.Epoch; i-- {
-		if row[i].End.until(e.Arrival) <= pause {
+		if row[i].End.until(&e.Arrival) <= pause {
 			return true
 		}
 	}
@@ -237,13 +237,13 @@ func chained(row []*Exchange) []*Exchange {
 
 // mayFollow reports whether it is worth while to look whether before and e are links of a chain.
 func (e *Exchange) mayFollow(before *Exchange) bool {
-	return before.Arrival.until(e.Arrival) <= pause+longest
+	return before.Arrival.until(&e.Arrival) <= pause+longest
 }
 
 // links reports whether e, of the same effort, is the next try after before. What came no sooner than the answer to
 // before had asked does what it was told.
 func links(before, e *Exchange) bool {
-	since := before.End.until(e.Arrival)
+	since := before.End.until(&e.Arrival)
 	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
 	return e.follows(before) && since <= pause && !asked
 }

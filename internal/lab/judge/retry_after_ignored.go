@@ -84,7 +84,7 @@ func (c *trial) isDecided(p *plea) bool {
 // mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile, or is of
 // callers that came together, while the one in time came to the moment.
 func (c *trial) mayBeQueued(p *plea) bool {
-	if p.answer.End.until(p.hurried.sent()) > apart {
+	if p.answer.End.until(&p.hurried.sent) > apart {
 		return false
 	}
 	b := p.burst
@@ -130,7 +130,7 @@ func (p *plea) wasIgnored() bool {
 func (p *plea) hurriedWorked() bool {
 	e := p.hurried
 	return !e.Browser && !e.failed() && p.connects(e) &&
-		(!p.punctual || p.answer.End.until(e.sent()) <= apart)
+		(!p.punctual || p.answer.End.until(&e.sent) <= apart)
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
@@ -138,9 +138,9 @@ func (p *plea) hurriedWorked() bool {
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
-		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(first[i].sent()) >= p.answer.RetryAfter-precise
+		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(&first[i].sent) >= p.answer.RetryAfter-precise
 	})
-	for n--; n >= 0 && p.answer.End.until(first[n].sent()) > p.answer.RetryAfter/2; n-- {
+	for n--; n >= 0 && p.answer.End.until(&first[n].sent) > p.answer.RetryAfter/2; n-- {
 		if p.connects(first[n]) {
 			return false
 		}
@@ -180,7 +180,7 @@ type spell struct {
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
-	if l.burst == nil || l.end.Order > 0 && l.end.until(e.Arrival) > apart {
+	if l.burst == nil || l.end.Order > 0 && l.end.until(&e.Arrival) > apart {
 		l.rested = l.burst != nil
 		l.burst = new(burst)
 	}
@@ -207,7 +207,7 @@ func (l *line) add(e *Exchange) *plea {
 // count counts e and the time that it took.
 func (l *line) count(e *Exchange) {
 	if l.start.Order == 0 {
-		l.start = e.sent()
+		l.start = e.sent
 	}
 	if e.took() <= late {
 		l.took += e.took()
@@ -216,7 +216,7 @@ func (l *line) count(e *Exchange) {
 		return
 	}
 	asked := l.owed[0].answer
-	if asked.End.until(e.sent()) >= asked.RetryAfter-tolerance {
+	if asked.End.until(&e.sent) >= asked.RetryAfter-tolerance {
 		l.owed = l.owed[1:]
 	}
 }
@@ -232,7 +232,7 @@ func (l *line) keep(e *Exchange) bool {
 	kept, best, over := -1, 0, 0
 	for i, p := range l.pleas[:min(len(l.pleas), lookBack)] {
 		switch {
-		case p.answer.Epoch != e.Epoch || p.answer.End.until(e.Arrival) > p.answer.RetryAfter+p.slack:
+		case p.answer.Epoch != e.Epoch || p.answer.End.until(&e.Arrival) > p.answer.RetryAfter+p.slack:
 			if i == over {
 				over++
 			}
@@ -245,7 +245,7 @@ func (l *line) keep(e *Exchange) bool {
 	if kept >= 0 {
 		p := l.pleas[kept]
 		p.kept, p.again = true, e.asksFor(p.answer)
-		p.punctual = p.answer.End.until(e.sent()) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
+		p.punctual = p.answer.End.until(&e.sent) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
 		if p.again { // else that may be still to come
 			l.pleas = slices.Delete(l.pleas, kept, kept+1)
 		}
@@ -280,7 +280,7 @@ func (p *plea) isDue(e *Exchange) bool {
 	if p.hurried != nil {
 		early = precise
 	}
-	return p.answer.endedBefore(e) && p.answer.End.until(e.Arrival) >= p.answer.RetryAfter-early
+	return p.answer.endedBefore(e) && p.answer.End.until(&e.Arrival) >= p.answer.RetryAfter-early
 }
 
 // hurry notes that e came sooner than the answer before it had asked for, if it did and is the first. It is excused if

@@ -12,7 +12,7 @@ import (
 func roundsOf(row []*Exchange) []int {
 	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(e.sent()) > apart {
+		if end.until(&e.sent) > apart {
 			rounds = append(rounds, 0)
 		}
 		rounds[len(rounds)-1]++
@@ -38,7 +38,7 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 	k, served := len(tries), c.served(row)
 	begun := make([]time.Duration, k+len(served))
 	for i, e := range slices.Concat(tries, served) {
-		begun[i] = e.sentAt().Sub(row[0].sentAt())
+		begun[i] = e.sent.Machine.Sub(row[0].sent.Machine)
 	}
 	paused := k > 1 && (tries[1].before == nil || tries[1].restSince(tries[1].before) > atOnce)
 	for n := (k + chain - 2) / (chain - 1); n <= k; n++ {
@@ -55,7 +55,7 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 		if k > 3*n || even && (len(row) > 2*n || n >= chain || n > 2 && paused) {
 			return true // one or the other may have tried once more
 		}
-		if left := min((begun[k-1]-begun[k-1-n])*5/2, pause) - row[len(row)-1].End.until(c.now); left > 0 {
+		if left := min((begun[k-1]-begun[k-1-n])*5/2, pause) - row[len(row)-1].End.until(&c.now); left > 0 {
 			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
@@ -101,9 +101,9 @@ func withoutRepeats(row []*Exchange) (first []*Exchange) {
 
 // isRegular reports whether all these requests were sent at the same distances.
 func isRegular(row []*Exchange) bool {
-	between := row[1].sentAt().Sub(row[0].sentAt())
+	between := row[1].sent.Machine.Sub(row[0].sent.Machine)
 	for i := 2; i < len(row); i++ {
-		if (row[i].sentAt().Sub(row[i-1].sentAt()) - between).Abs() > atOnce {
+		if (row[i].sent.Machine.Sub(row[i-1].sent.Machine) - between).Abs() > atOnce {
 			return false
 		}
 	}
@@ -116,9 +116,9 @@ func isTimer(row []*Exchange) bool {
 	if len(row) < chain-1 {
 		return false
 	}
-	interval, off := row[1].sentAt().Sub(row[0].sentAt()), 0
+	interval, off := row[1].sent.Machine.Sub(row[0].sent.Machine), 0
 	for i, e := range row[1:] {
-		if (e.sentAt().Sub(row[i].sentAt()) - interval).Abs() > min(idle/2, interval/4) {
+		if (e.sent.Machine.Sub(row[i].sent.Machine) - interval).Abs() > min(idle/2, interval/4) {
 			off++
 		}
 	}

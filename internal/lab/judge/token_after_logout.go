@@ -66,10 +66,10 @@ func (end *ending) covers(e *Exchange) bool {
 	switch {
 	case told == nil, told != end.logout && (e.Browser || e.isRefresh() && !told.isRefresh()): // tabs share connections
 		return false
-	case end.hasty && end.logout.End.until(e.sent()) <= apart:
+	case end.hasty && end.logout.End.until(&e.sent) <= apart:
 		return false
 	}
-	return e.follows(told) && told.End.until(e.Arrival) >= end.slack
+	return e.follows(told) && told.End.until(&e.Arrival) >= end.slack
 }
 
 func (e *Exchange) isLogout() bool {
