@@ -25,10 +25,10 @@ func roundsOf(row []*Exchange) []int {
 
 // isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, and
 // paused as long: the distance between them stays, and is less than half of any pause, and less than twice the one before
-// a try that succeeded. Chance may change that by a third, and those that grow. Each may have sent its first retry at once. They have tried
-// three or four times or, if they are three or more and began with pauses, twice; five or more, who were then served, once.
-// Five or more at regular distances may be one caller's. While the next try may still come, they need not have tried as
-// often.
+// a try that succeeded. Chance may change that by a third, and those that grow. Each may have sent its first retry at
+// once. They have tried three or four times or, if they are three or more and began with pauses, twice; five or more, who
+// were then served, once. Five or more at regular distances may be one caller's. While the next try may still come, they
+// need not have tried as often.
 func (c *trial) isInStep(row []*Exchange) bool {
 	return c.areInStep(row, row) || c.areInStep(withoutRepeats(row), row)
 }
@@ -45,8 +45,11 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 		if len(row) > k && (len(row) < 2*n || len(row) > 4*n || k > n && (len(row) == 2*n || tries[n] != row[2*n])) || n >= chain && isRegular(tries[:n]) {
 			continue // not each sent one more at once
 		}
-		even := k%n == 0
-		if even && len(served) >= n && (k > n || paused) && keepStep(begun[:k+n], n, k) {
+		even, more := k%n == 0, 1 // that succeeded, in the same round or as one of its own
+		if even {
+			more = n
+		}
+		if len(served) >= more && (k >= 2*n || paused) && keepStep(begun[:k+more], n, k) {
 			return true
 		}
 		if n*2 > k || !keepStep(begun[:k], n, k) {
