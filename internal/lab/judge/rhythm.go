@@ -71,7 +71,7 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 func keepStep(begun []time.Duration, n, tries int) bool {
 	between, exact := 2*begun[n-1], idle/2
 	if 2*n == tries {
-		exact = idle / 8
+		exact = idle / 4
 	}
 	grow := 2*n < tries && (begun[2*n]-begun[n])*4 >= begun[n]*5
 	for i := n; i < len(begun); i++ {
