@@ -73,9 +73,9 @@ func (a *response) fails() bool {
 	return a.Status >= 400 || a.Dropped || a.Malformed || a.call != nil && a.call.Result.Code != ""
 }
 
-// hubStatus is what the hub itself answered to r, which a dialect may have told with another status. A 416 counts as 206
-// if it says that the client has the whole file: it asked for what follows the last byte, as tools do that take up a
-// download where it had ended (RFC 9110 section 15.5.17).
+// hubStatus is what the hub itself answered to r, which a dialect may have told with another status. A 416 counts as
+// 206 if it says that the client has the whole file: it asked for what follows the last byte, as tools do that take
+// up a download where it had ended (RFC 9110 section 15.5.17).
 func (a *response) hubStatus(r *http.Request) int {
 	if a.Header().Get("Content-Range") == "bytes */"+strings.Trim(r.Header.Get("Range"), "bytes=-") {
 		return http.StatusPartialContent

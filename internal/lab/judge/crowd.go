@@ -18,6 +18,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	if len(rounds) > 1 {
 		first = c.traffic(row[:rounds[0]])
 	}
+	served := c.served(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= chain && !c.isCrowd(row[:i]):
@@ -28,7 +29,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isInStep(row), whole.isBusy() && len(c.served(row)) >= len(row),
+	case c.isInStep(row, served), whole.isBusy() && len(served) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
@@ -41,7 +42,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	return c.comesBack(row, rounds)
 }
 
-// withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was cut.
+// withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was
+// cut.
 func withoutResent(row []*Exchange) (tries []*Exchange) {
 	next := 0 // index of the next one that may have been sent again
 	for i, e := range row {
@@ -90,7 +92,7 @@ func (c *trial) isAftermath(e *Exchange) bool {
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	row := t.row
 	last := row[len(row)-1]
-	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sent) > late && newer.End.Order < first.since {
+	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sentAt) > late && newer.End.Order < first.since {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
@@ -163,9 +165,9 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, answered, granted
 	return tries, answered, granted
 }
 
-// givesUp reports whether a client tried in vain to get a new token, or logged out, while the requests from first to last
-// came or in time after them. What comes within a second behind such a try may have left before the client heard of it;
-// the rest goes on in spite of it.
+// givesUp reports whether a client tried in vain to get a new token, or logged out, while the requests from first to
+// last came or in time after them. What comes within a second behind such a try may have left before the client heard
+// of it; the rest goes on in spite of it.
 func (c *trial) givesUp(first, last *Exchange) bool {
 	s := c.sessions[first.Session]
 	return firstOf(func(r *Exchange) bool {
@@ -198,7 +200,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	s := c.sessions[e.Session]
 	return firstOf(func(r *Exchange) bool {
 		switch {
-		case r.sent.Machine.After(due):
+		case r.sentAt.Machine.After(due):
 		case r.exchanged() && !e.Token.isOf(r.Given) && r.renews(e),
 			r.isLogin() && r.Given != nil && r.received() && r.User == e.User && r.End.Order > e.Arrival.Order && !s.goesOnAfter(r) && mayBeSame(e, r):
 			return true
@@ -220,9 +222,10 @@ func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
 		return false
 	}
 	for _, e := range c.record[c.after(end):] {
+		if end.End.until(&e.Arrival) > wait+reaction {
+			break
+		}
 		switch {
-		case end.End.until(&e.Arrival) > wait+reaction:
-			return again*2 > len(row) && early*4 < len(row)
 		case !e.isLike(end):
 		case row[min(again, len(row)-1)].End.until(&e.Arrival) >= wait-tolerance:
 			again++

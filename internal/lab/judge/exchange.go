@@ -45,7 +45,7 @@ type Exchange struct {
 	Left       bool          // the client closed the connection before it was answered
 	Given      *Pair         // that the hub issued with this answer
 
-	sent   Mark // when it began to come in; a slow line may have brought the rest of it much later
+	sentAt Mark // when it began to come in (Sent), by both clocks; a slow line may have brought the rest much later
 	conn   *connection
 	client *connection
 	before *Exchange // what came last over its connection; nil: nothing
@@ -157,10 +157,10 @@ func (e *Exchange) follows(before *Exchange) bool {
 	}
 	answered := before.End.Machine
 	if before.Lost {
-		return before.End.until(&e.sent) > apart
+		return before.End.until(&e.sentAt) > apart
 	}
-	return e.Conn != 0 && e.Conn == before.Conn && e.sent.Machine.After(answered) ||
-		e.Opened.After(answered) || before.End.until(&e.sent) > apart
+	return e.Conn != 0 && e.Conn == before.Conn && e.sentAt.Machine.After(answered) ||
+		e.Opened.After(answered) || before.End.until(&e.sentAt) > apart
 }
 
 // isRefresh reports whether e sent a refresh token of this hub to be exchanged.

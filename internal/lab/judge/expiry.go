@@ -170,7 +170,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			unsent.add(e)
 		case e.Token.Generation > old:
 			unsent.drop(e, func(other *Exchange) bool {
-				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sent.Machine.Sub(other.End.Machine) > idle)
+				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle)
 			})
 			if !before && e.Token.Generation > r.Token.Generation && len(unsent.left) < waiting {
 				return true

@@ -49,7 +49,7 @@ func (c *trial) triesOn(s *session, e *Exchange) bool {
 		case r.RetryAfter > 0 && r.End.until(&e.Arrival) <= r.RetryAfter:
 			return true // it was asked to wait, and may have no reason to come again
 		case i+1 < len(s.refreshes):
-			return r.End.until(&s.refreshes[i+1].sent) <= r.patience()
+			return r.End.until(&s.refreshes[i+1].sentAt) <= r.patience()
 		default:
 			left := r.RetryAfter + reaction - r.End.until(&c.now)
 			if left > 0 && r.RetryAfter == 0 {
@@ -136,4 +136,4 @@ func (r *Exchange) renews(e *Exchange) bool {
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
 // when its connection rests.
-func inTime(e, next *Exchange) bool { return e.free.until(&next.sent) <= reaction }
+func inTime(e, next *Exchange) bool { return e.free.until(&next.sentAt) <= reaction }

@@ -50,7 +50,7 @@ func (c *trial) followsRace(e *Exchange) bool {
 
 // justBefore reports whether e was over when other arrived, for a second at most. Nothing is known of nil.
 func (e *Exchange) justBefore(other *Exchange) bool {
-	return e != nil && e.endedBefore(other) && e.End.until(&other.sent) <= late
+	return e != nil && e.endedBefore(other) && e.End.until(&other.sentAt) <= late
 }
 
 // habitual is how many early refreshes within a lifetime are a habit.
@@ -86,8 +86,8 @@ func (s *session) isEarly(r *Exchange) bool {
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
-// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed by
-// a refresh: tabs may each have a pair of their own, where none is spent.
+// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed
+// by a refresh: tabs may each have a pair of their own, where none is spent.
 func (s *session) callsFor(r *Exchange) bool {
 	refused := 0
 	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0; i-- {

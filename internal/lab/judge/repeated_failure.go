@@ -54,8 +54,9 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	return row
 }
 
-// settled returns what of a loop nothing can excuse that the client may still do in time: all of it, or nothing yet. Of a
-// loop that goes on it is what came before that time, if it had five rounds by then or is more than any page has (queue).
+// settled returns what of a loop nothing can excuse that the client may still do in time: all of it, or nothing yet.
+// Of a loop that goes on it is what came before that time, if it had five rounds by then or is more than any page has
+// (queue).
 func (c *trial) settled(loop []*Exchange) []*Exchange {
 	if len(loop) < chain {
 		return nil
@@ -106,7 +107,7 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 // had got a new one, and had not waited in a queue since before that.
 func stillOld(row []*Exchange, got *Exchange) int {
 	i := slices.IndexFunc(row, func(e *Exchange) bool {
-		return got.End.until(&e.sent) > late && (got.End.Order < e.since || len(row) > queue)
+		return got.End.until(&e.sentAt) > late && (got.End.Order < e.since || len(row) > queue)
 	})
 	if i < 0 {
 		return len(row)

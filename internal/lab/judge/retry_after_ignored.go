@@ -84,7 +84,7 @@ func (c *trial) isDecided(p *plea) bool {
 // mayBeQueued reports whether the request that came too soon may have waited in a browser's queue meanwhile, or is of
 // callers that came together, while the one in time came to the moment.
 func (c *trial) mayBeQueued(p *plea) bool {
-	if p.answer.End.until(&p.hurried.sent) > apart {
+	if p.answer.End.until(&p.hurried.sentAt) > apart {
 		return false
 	}
 	b := p.burst
@@ -130,7 +130,7 @@ func (p *plea) wasIgnored() bool {
 func (p *plea) hurriedWorked() bool {
 	e := p.hurried
 	return !e.Browser && !e.failed() && p.connects(e) &&
-		(!p.punctual || p.answer.End.until(&e.sent) <= apart)
+		(!p.punctual || p.answer.End.until(&e.sentAt) <= apart)
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
@@ -138,9 +138,9 @@ func (p *plea) hurriedWorked() bool {
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
-		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(&first[i].sent) >= p.answer.RetryAfter-precise
+		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
 	})
-	for n--; n >= 0 && p.answer.End.until(&first[n].sent) > p.answer.RetryAfter/2; n-- {
+	for n--; n >= 0 && p.answer.End.until(&first[n].sentAt) > p.answer.RetryAfter/2; n-- {
 		if p.connects(first[n]) {
 			return false
 		}
@@ -207,7 +207,7 @@ func (l *line) add(e *Exchange) *plea {
 // count counts e and the time that it took.
 func (l *line) count(e *Exchange) {
 	if l.start.Order == 0 {
-		l.start = e.sent
+		l.start = e.sentAt
 	}
 	if e.took() <= late {
 		l.took += e.took()
@@ -216,7 +216,7 @@ func (l *line) count(e *Exchange) {
 		return
 	}
 	asked := l.owed[0].answer
-	if asked.End.until(&e.sent) >= asked.RetryAfter-tolerance {
+	if asked.End.until(&e.sentAt) >= asked.RetryAfter-tolerance {
 		l.owed = l.owed[1:]
 	}
 }
@@ -245,7 +245,7 @@ func (l *line) keep(e *Exchange) bool {
 	if kept >= 0 {
 		p := l.pleas[kept]
 		p.kept, p.again = true, e.asksFor(p.answer)
-		p.punctual = p.answer.End.until(&e.sent) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
+		p.punctual = p.answer.End.until(&e.sentAt) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
 		if p.again { // else that may be still to come
 			l.pleas = slices.Delete(l.pleas, kept, kept+1)
 		}

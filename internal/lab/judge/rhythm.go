@@ -12,7 +12,7 @@ import (
 func roundsOf(row []*Exchange) []int {
 	rounds, end := []int{1}, row[0].End
 	for _, e := range row[1:] {
-		if end.until(&e.sent) > apart {
+		if end.until(&e.sentAt) > apart {
 			rounds = append(rounds, 0)
 		}
 		rounds[len(rounds)-1]++
@@ -23,27 +23,30 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other, and
-// paused as long: the distance between them stays, and is less than half of any pause, and less than twice the one before
-// a try that succeeded. Chance may change that by a third, and those that grow. Each may have sent its first retry at
-// once. They have tried three or four times or, if they are three or more and began with pauses, twice; five or more, who
-// were then served, once. Five or more at regular distances may be one caller's. While the next try may still come, they
-// need not have tried as often.
-func (c *trial) isInStep(row []*Exchange) bool {
-	return c.areInStep(row, row) || c.areInStep(withoutRepeats(row), row)
+// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other,
+// and paused as long: the distance between them stays, and is less than half of any pause, and less than twice the
+// one before a try that succeeded. Chance may change that by a third, and those that grow. Each may have sent its
+// first retry at once. They have tried three or four times or, if they are three or more and began with pauses,
+// twice; five or more, who were then served, once. Five or more at regular distances may be one caller's. While the
+// next try may still come, they need not have tried as often.
+//
+// served are the requests that succeeded right after the row.
+func (c *trial) isInStep(row, served []*Exchange) bool {
+	first := withoutRepeats(row)
+	return c.areInStep(row, row, served) || len(first) < len(row) && c.areInStep(first, row, served)
 }
 
 // areInStep reports whether tries, those of a row or those of it that are no repeats, are of callers in step.
-func (c *trial) areInStep(tries, row []*Exchange) bool {
-	k, served := len(tries), c.served(row)
+func (c *trial) areInStep(tries, row, served []*Exchange) bool {
+	k := len(tries)
 	begun := make([]time.Duration, k+len(served))
 	for i, e := range slices.Concat(tries, served) {
-		begun[i] = e.sent.Machine.Sub(row[0].sent.Machine)
+		begun[i] = e.sentAt.Machine.Sub(row[0].sentAt.Machine)
 	}
 	paused := k > 1 && (tries[1].before == nil || tries[1].restSince(tries[1].before) > atOnce)
 	for n := (k + chain - 2) / (chain - 1); n <= k; n++ {
-		if len(row) > k && (len(row) < 2*n || len(row) > 4*n || k > n && (len(row) == 2*n || tries[n] != row[2*n])) || n >= chain && isRegular(tries[:n]) {
-			continue // not each sent one more at once
+		if k < len(row) && !eachRepeated(tries, row, n) || n >= chain && isRegular(tries[:n]) {
+			continue
 		}
 		even, more := k%n == 0, 1 // that succeeded, in the same round or as one of its own
 		if even {
@@ -64,6 +67,15 @@ func (c *trial) areInStep(tries, row []*Exchange) bool {
 		}
 	}
 	return false
+}
+
+// eachRepeated reports whether the first tries of n callers, and of nobody else, were each repeated at once, and leave
+// each fewer than five. The row has the repeats.
+func eachRepeated(tries, row []*Exchange, n int) bool {
+	if len(tries) == n {
+		return len(row) == 2*n
+	}
+	return len(row) > 2*n && len(row) <= (chain-1)*n && tries[n] == row[2*n]
 }
 
 // keepStep reports whether requests that began at these times are of n callers in step. Those behind the first tries of
@@ -103,15 +115,7 @@ func withoutRepeats(row []*Exchange) (first []*Exchange) {
 }
 
 // isRegular reports whether all these requests were sent at the same distances.
-func isRegular(row []*Exchange) bool {
-	between := row[1].sent.Machine.Sub(row[0].sent.Machine)
-	for i := 2; i < len(row); i++ {
-		if (row[i].sent.Machine.Sub(row[i-1].sent.Machine) - between).Abs() > atOnce {
-			return false
-		}
-	}
-	return true
-}
+func isRegular(row []*Exchange) bool { return offBeat(row, atOnce) == 0 }
 
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one
 // caller's timer, but for a few of them.
@@ -119,13 +123,18 @@ func isTimer(row []*Exchange) bool {
 	if len(row) < chain-1 {
 		return false
 	}
-	interval, off := row[1].sent.Machine.Sub(row[0].sent.Machine), 0
+	return offBeat(row, min(idle/2, row[1].sentAt.Machine.Sub(row[0].sentAt.Machine)/4))*3 < len(row)-1
+}
+
+// offBeat counts the requests whose distance to the one before them differs by more than slack from the first distance.
+func offBeat(row []*Exchange, slack time.Duration) (n int) {
+	first := row[1].sentAt.Machine.Sub(row[0].sentAt.Machine)
 	for i, e := range row[1:] {
-		if (e.sent.Machine.Sub(row[i].sent.Machine) - interval).Abs() > min(idle/2, interval/4) {
-			off++
+		if (e.sentAt.Machine.Sub(row[i].sentAt.Machine) - first).Abs() > slack {
+			n++
 		}
 	}
-	return off*3 < len(row)-1
+	return n
 }
 
 // isBackoff reports whether one caller sent a row, who pauses longer each time. Its first retry may have come at once.

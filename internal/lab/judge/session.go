@@ -99,7 +99,7 @@ const stall = 250 * time.Millisecond
 func (s *session) findRows() {
 	first, end := 0, Mark{}
 	for i, e := range s.exchanges {
-		if i > 0 && (end.Order > 0 && end.until(&e.sent) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
+		if i > 0 && (end.Order > 0 && end.until(&e.sentAt) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
 			s.endRow(first, i, end)
 			first, end = i, Mark{}
 		}
@@ -116,7 +116,7 @@ func (s *session) endRow(from, next int, end Mark) {
 	for _, e := range row {
 		took += e.took()
 	}
-	span := end.Machine.Sub(row[0].sent.Machine)
+	span := end.Machine.Sub(row[0].sentAt.Machine)
 	queued, first := span <= reaction || took >= span/4, true
 	for _, e := range row {
 		e.row = e

@@ -66,7 +66,7 @@ func (end *ending) covers(e *Exchange) bool {
 	switch {
 	case told == nil, told != end.logout && (e.Browser || e.isRefresh() && !told.isRefresh()): // tabs share connections
 		return false
-	case end.hasty && end.logout.End.until(&e.sent) <= apart:
+	case end.hasty && end.logout.End.until(&e.sentAt) <= apart:
 		return false
 	}
 	return e.follows(told) && told.End.until(&e.Arrival) >= end.slack
@@ -102,9 +102,9 @@ func (s *session) goesOnDuring(e *Exchange) bool {
 	})
 }
 
-// endedElsewhere returns the end of s by the logout of all sessions, or nil. Over each connection the first 401 tells of
-// it or, in time after that or after a refresh that failed for now, the 401 of a refresh: the callers of several tabs hear
-// of it one by one.
+// endedElsewhere returns the end of s by the logout of all sessions, or nil. Over each connection the first 401 tells
+// of it or, in time after that or after a refresh that failed for now, the 401 of a refresh: the callers of several
+// tabs hear of it one by one.
 func (c *trial) endedElsewhere(s *session) *ending {
 	logout := c.logoutOfAll(s)
 	if logout == nil {

@@ -12,11 +12,11 @@ import (
 // and whether e may have waited for its connection. before is what came last over that, or nil.
 func (e *Exchange) comesAfter(before *Exchange) {
 	e.before, e.free = before, e.End
-	e.sent = e.Arrival
+	e.sentAt = e.Arrival
 	if !e.Sent.IsZero() {
-		e.sent.Hub, e.sent.Machine = e.Arrival.Hub.Add(e.Sent.Sub(e.Arrival.Machine)), e.Sent
+		e.sentAt.Hub, e.sentAt.Machine = e.Arrival.Hub.Add(e.Sent.Sub(e.Arrival.Machine)), e.Sent
 	}
-	e.began = e.sent.Machine
+	e.began = e.sentAt.Machine
 	if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
 		e.began = e.Opened
 	}
@@ -31,7 +31,7 @@ func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.
 
 // leftAt returns when e was sent or, if that was right behind the opening of its connection, when that was opened.
 func (e *Exchange) leftAt() time.Time {
-	if sent := e.sent.Machine; sent.Sub(e.began) > opening {
+	if sent := e.sentAt.Machine; sent.Sub(e.began) > opening {
 		return sent
 	}
 	return e.began
@@ -108,7 +108,7 @@ func (t *traffic) cut() {
 			case other.last.isUnderWay(e.leftAt()):
 				shared[e], shared[other.last] = true, true
 				underWay++
-				together = together || other.last.isUnderWay(e.sent.Machine)
+				together = together || other.last.isUnderWay(e.sentAt.Machine)
 			case again || other.last != last[other.last.Conn]: // there is more to come over that
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
 				l = other
