@@ -176,8 +176,8 @@ func TestExitWithStdin(t *testing.T) {
 	h.login("demo")
 }
 
-// A terminal signals the whole group, and a parent such as npm passes its signal on: a second one, while a client still
-// uploads, stops nothing that the first has not stopped.
+// A terminal signals the whole group, and a parent such as npm passes its signal on: a second one, while a client
+// still uploads, stops nothing that the first has not stopped.
 func TestASecondSignalDoesNotKill(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

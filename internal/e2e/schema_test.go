@@ -79,7 +79,8 @@ func isValue(keyword string, want, value any) bool {
 	return !isText || regexp.MustCompile(want.(string)).MatchString(text)
 }
 
-// isWithin reports whether a number, or the size of a list or an object, is within a bound. A value of another type is.
+// isWithin reports whether a number, or the size of a list or an object, is within a bound. A value of another type
+// is.
 func isWithin(keyword string, limit float64, value any) bool {
 	var n float64
 	switch v := value.(type) {

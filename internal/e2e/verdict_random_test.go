@@ -1,6 +1,6 @@
 // Sound and naive clients in worlds of chance: whatever the hub, its clock and its faults do to sound ones, there is
-// nothing to find; and whatever naive ones do when their callers race, it is the race that is found, once, with all its
-// refreshes.
+// nothing to find; and whatever naive ones do when their callers race, it is the race that is found, once, with all
+// its refreshes.
 
 package e2e
 

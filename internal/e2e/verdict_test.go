@@ -1,5 +1,5 @@
-// The corpus: what clients do, and the true verdict on it. Each behaviour is repeated, so that a verdict that varies is
-// seen.
+// The corpus: what clients do, and the true verdict on it. Each behaviour is repeated, so that a verdict that varies
+// is seen.
 
 package e2e
 
@@ -18,8 +18,8 @@ type behaviour struct {
 	does     func(w *world)
 }
 
-// TestVerdicts has the machine to itself, as far as this package goes: callers that are meant to come together must not
-// be late by the milliseconds that part them.
+// TestVerdicts has the machine to itself, as far as this package goes: callers that are meant to come together must
+// not be late by the milliseconds that part them.
 func TestVerdicts(t *testing.T) {
 	repeats := testkit.Times(2, 10)
 	room := make(chan struct{}, 4)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// withLogout logs out and asks for the user three times, all at once: the hub holds them until it has all four. The tab
-// that does is given by of.
+// withLogout logs out and asks for the user three times, all at once: the hub holds them until it has all four. The
+// tab that does is given by of.
 func withLogout(c *tab, of func(i int) *tab) {
 	access, _ := c.tokens.get()
 	c.w.fault(object{"operation": "*", "hold": 4})
