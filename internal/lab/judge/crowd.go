@@ -34,7 +34,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
-	case (first.isTogether() || whole.isOfMany(len(rounds) < chain)) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
+	case first.isTogether() && len(row) < chain*whole.callers():
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -82,8 +82,8 @@ func (c *trial) isAftermath(e *Exchange) bool {
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
 // token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
-// that was under way, by what was sent again before the last came, or by ten in a queue that were all sent again.
-// Without that, all is one caller's.
+// that was under way, by what was sent again before the last came, by ten in a queue that were all sent again,
+// or by distances that change by chance. Without that, all is one caller's.
 //
 // The client then sent all again, or most of a row of few rounds (fewer than five) or of what came until it got the new
 // token; or it sent refreshes for most; or, right after a row of few rounds, it got a new token, tried to in vain, or
@@ -107,7 +107,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		}
 	}
 	all := again >= len(row)-kept
-	several := t.isTogether() || got != nil && (tries > 1 || sooner || all && t.isQueue()) ||
+	several := t.isTogether() || isScattered(row) || got != nil && (tries > 1 || sooner || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
 	switch {
 	case !several:

@@ -23,45 +23,27 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// isInStep reports whether a row is of callers who began one shortly after the other, tried as often as each other,
-// and paused as long: the distance between them stays, and is less than half of any pause, and less than twice the
-// one before a try that succeeded. Chance may change that by a third, and those that grow. Each may have sent its
-// first retry at once. They have tried three or four times or, if they are three or more and began with pauses,
-// twice; five or more, who were then served, once. Five or more at regular distances may be one caller's. While the
-// next try may still come, they need not have tried as often.
+// isInStep reports whether a row may be of callers who began one shortly after the other, and tried fewer than five
+// times each. Their first tries came within 250 ms (stall), at irregular distances if they are five or more, and then
+// nothing for half as long again at the least. Of what came later, one came sooner behind another than that had behind
+// the one before (comesSooner). Each caller may have sent its first retry at once.
 //
-// served are the requests that succeeded right after the row.
+// served are the requests that succeeded right after the row. They count until each caller has tried twice, and that
+// have callers who are five or more: else these are tries of one.
 func (c *trial) isInStep(row, served []*Exchange) bool {
-	first := withoutRepeats(row)
-	return c.areInStep(row, row, served) || len(first) < len(row) && c.areInStep(first, row, served)
-}
-
-// areInStep reports whether tries, those of a row or those of it that are no repeats, are of callers in step.
-func (c *trial) areInStep(tries, row, served []*Exchange) bool {
+	tries := withoutRepeats(row)
 	k := len(tries)
-	begun := make([]time.Duration, k+len(served))
-	for i, e := range slices.Concat(tries, served) {
-		begun[i] = e.sentAt.Machine.Sub(row[0].sentAt.Machine)
-	}
-	paused := k > 1 && (tries[1].before == nil || tries[1].restSince(tries[1].before) > atOnce)
-	for n := (k + chain - 2) / (chain - 1); n <= k; n++ {
-		if k < len(row) && !eachRepeated(tries, row, n) || n >= chain && isRegular(tries[:n]) {
+	begun := begunAt(slices.Concat(tries, served))
+	for n := min(k, len(begun)-1); n > 1; n-- {
+		spread := begun[n-1]
+		if len(row) >= chain*n || spread > stall || begun[n]-spread < max(idle, spread*3/2) || n >= chain && isRegular(tries[:n]) {
 			continue
 		}
-		even, more := k%n == 0, 1 // that succeeded, in the same round or as one of its own
-		if even {
-			more = n
-		}
-		if len(served) >= more && (k >= 2*n || paused) && keepStep(begun[:k+more], n, k) {
+		known := begun[:min(len(begun), max(k, 2*n))]
+		if comesSooner(known[n-1:]) && (n < chain || len(known) >= 2*n) {
 			return true
 		}
-		if n*2 > k || !keepStep(begun[:k], n, k) {
-			continue
-		}
-		if k > 3*n || even && (len(row) > 2*n || n >= chain || n > 2 && paused) {
-			return true // one or the other may have tried once more
-		}
-		if left := min((begun[k-1]-begun[k-1-n])*5/2, pause) - row[len(row)-1].End.until(&c.now); left > 0 {
+		if left := 2*spread - row[len(row)-1].End.until(&c.now); left > 0 && k < 2*n {
 			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
@@ -69,47 +51,41 @@ func (c *trial) areInStep(tries, row, served []*Exchange) bool {
 	return false
 }
 
-// eachRepeated reports whether the first tries of n callers, and of nobody else, were each repeated at once, and leave
-// each fewer than five. The row has the repeats.
-func eachRepeated(tries, row []*Exchange, n int) bool {
-	if len(tries) == n {
-		return len(row) == 2*n
-	}
-	return len(row) > 2*n && len(row) <= (chain-1)*n && tries[n] == row[2*n]
+// isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
+// callers who begin one shortly after the other.
+func isScattered(row []*Exchange) bool {
+	begun := begunAt(withoutRepeats(row))
+	return len(begun) >= chain && begun[len(begun)-1] <= stall && comesSooner(begun)
 }
 
-// keepStep reports whether requests that began at these times are of n callers in step. Those behind the first tries of
-// them succeeded.
-func keepStep(begun []time.Duration, n, tries int) bool {
-	between, exact := 2*begun[n-1], idle/2
-	if 2*n == tries {
-		exact = idle / 4
+// begunAt returns when each request was sent, from the first on.
+func begunAt(row []*Exchange) []time.Duration {
+	begun := make([]time.Duration, len(row))
+	for i, e := range row {
+		begun[i] = e.sentAt.Machine.Sub(row[0].sentAt.Machine)
 	}
-	grow := 2*n < tries && (begun[2*n]-begun[n])*4 >= begun[n]*5
-	for i := n; i < len(begun); i++ {
-		first := i - i%n // the first caller's try in this round
-		waited, slack, rest := begun[first]-begun[first-n], exact, between
-		if grow || i >= tries {
-			slack = waited / 3
-		}
-		if i >= tries {
-			rest = between / 4
-		}
-		if off := begun[i] - begun[i-n] - waited; off.Abs() > slack || begun[first]-begun[first-1] < max(idle, rest) {
-			return false
+	return begun
+}
+
+// comesSooner reports whether one of these came sooner behind the one before, by a quarter at the least, than that had.
+// One caller pauses as long each time, or longer.
+func comesSooner(begun []time.Duration) bool {
+	for i := 2; i < len(begun); i++ {
+		now, before := begun[i]-begun[i-1], begun[i-1]-begun[i-2]
+		if now*4 < before*3 && before-now > 2*atOnce {
+			return true
 		}
 	}
-	return n > 1 && (begun[n-1] <= apart || (grow || n >= chain) && begun[n-1] <= stall)
+	return false
 }
 
 // withoutRepeats returns a row without what came at once behind another over its connection: some libraries send the
 // first retry so.
 func withoutRepeats(row []*Exchange) (first []*Exchange) {
 	for i, e := range row {
-		if i > 0 && first[len(first)-1] == row[i-1] && e.Conn == row[i-1].Conn && e.restSince(row[i-1]) <= atOnce {
-			continue
+		if i == 0 || e.Conn != row[i-1].Conn || e.restSince(row[i-1]) > atOnce {
+			first = append(first, e)
 		}
-		first = append(first, e)
 	}
 	return first
 }
