@@ -113,6 +113,7 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			"after 1s\nc1 me a0 503 injected wait=1s\nafter 300ms\nc1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 200\nafter 2s", "retry_after_ignored[6 7 8]"},
 		{"another client's poll of the same list without a token", "c2 listing - 200\nc1 listing - 503 injected wait=3s\nafter 1s\nc2 listing - 200\nafter 2s\nc1 listing - 200\nc2 listing - 200\nafter 3s", ""},
 		{"two callers of a slow server that wait as they are asked and give up", loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 620ms\n" + loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 5s", ""},
+		{"another caller's first request a little later, and the retry to the moment", "slow 5ms c1 me a0 503 injected wait=1s\nafter 12ms\nc1 me a0 200\nafter 1020ms\nc1 me a0 200", ""},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
 		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
 		{"a request of another caller over a connection of its own, and the retry later", "c2 me a0 200\nc1 me a0 503 injected wait=2s\nafter 200ms\nc2 me a0 200\nafter 2300ms\nc1 me a0 200", ""},

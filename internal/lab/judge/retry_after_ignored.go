@@ -130,7 +130,7 @@ func (p *plea) wasIgnored() bool {
 func (p *plea) hurriedWorked() bool {
 	e := p.hurried
 	return !e.Browser && !e.failed() && p.connects(e) &&
-		(!p.punctual || p.answer.End.until(&e.sentAt) <= apart)
+		(!p.punctual || p.answer.End.until(&e.sentAt) <= atOnce)
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
