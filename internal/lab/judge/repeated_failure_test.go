@@ -229,6 +229,7 @@ var failures = []row{
 	{"a poll each 40 ms, whose one refresh is refused at last", "advance 15m\nc1 me a0 401 token_expired\nafter 40ms\nc1 me a0 401 token_expired\nafter 41ms\nc1 me a0 401 token_expired\nafter 40ms\nc1 me a0 401 token_expired\nafter 42ms\nc1 me a0 401 token_expired\nafter 40ms\nc1 me a0 401 token_expired\nc1 refresh r0 401 token_expired\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"a loop whose pauses are the time that other work takes", "c1 me a0 503 injected\nafter 12ms\nc1 me a0 503 injected\nslow 90ms c1 login - 200 other\nc1 me a0 503 injected\n" +
 		"after 12ms\nc1 me a0 503 injected\nc1 listing - 200\nc1 me a0 503 injected", "repeated_failure[2 3 5 6 8]"},
+	{"a page of a list and two widgets that load one after the other, four tries each", loop(4, "c1 listing a0 503 injected\nafter 5ms\nc1 me a0 503 injected\nafter 25ms\nc1 me a0 503 injected\nafter 460ms"), ""},
 	{"three widgets that load one after the other and each try twice", loop(2, "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\nafter 900ms"), ""},
 	{"three widgets that each try twice, one of them 8 ms late", "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\n" +
 		"after 900ms\nslow 5ms c1 me a0 503 injected\nafter 19ms\nslow 5ms c1 me a0 503 injected\nafter 10ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},

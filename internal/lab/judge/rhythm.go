@@ -25,9 +25,9 @@ func roundsOf(row []*Exchange) []int {
 
 // isInStep reports whether a row may be of callers who began one shortly after the other, and tried fewer than five
 // times each. Their first tries came within 250 ms (stall), at irregular distances if they are five or more, and then
-// nothing for half as long again at the least, in which the client did not do other work. Of what came later, one came
-// sooner behind another than that had behind the one before (comesSooner). Each caller may have sent its first retry at
-// once.
+// nothing for half as long again at the least, nor did one caller's other work keep the connection busy. Of what came
+// later, one came sooner behind another than that had behind the one before (comesSooner). Each caller may have sent its
+// first retry at once.
 //
 // served are the requests that succeeded right after the row. They count until each caller has tried twice, and that
 // have callers who are five or more: else these are tries of one.
@@ -38,7 +38,7 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 	begun := begunAt(all)
 	for n := min(k, len(begun)-1); n > 1; n-- {
 		spread, next := begun[n-1], all[n]
-		if len(row) >= chain*n || next.waited && !next.before.isLike(next) || spread > stall || begun[n]-spread < max(idle, spread*3/2) || n >= chain && isRegular(tries[:n]) {
+		if len(row) >= chain*n || all[n-1].isBusyUntil(next) || spread > stall || begun[n]-spread < max(idle, spread*3/2) || n >= chain && isRegular(tries[:n]) {
 			continue
 		}
 		known := begun[:min(len(begun), max(k, 2*n))]
@@ -51,6 +51,17 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 		}
 	}
 	return false
+}
+
+// isBusyUntil reports whether the client did other work over the connection of next, without a rest (idle), since e.
+func (e *Exchange) isBusyUntil(next *Exchange) bool {
+	for next.Arrival.Order > e.Arrival.Order {
+		if next.before == nil || next.restSince(next.before) > idle || next.isLike(e) && next.before.isLike(e) {
+			return false
+		}
+		next = next.before
+	}
+	return true
 }
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
