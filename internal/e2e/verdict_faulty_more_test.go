@@ -156,8 +156,10 @@ var faultyElsewhere = []behaviour{
 		c.send("GET", listingPath, nil, "")
 		c.send("GET", listingPath, nil, "")
 	}},
-	{"a token in the address", []string{"token_in_address[listing*2 me*1]"}, quiet, func(w *world) {
+	{"a token in the address", []string{"token_in_address[listing*4 me*1]"}, quiet, func(w *world) {
 		c := w.login()
+		c.send("GET", listingPath+"?"+c.tokens.access, nil, "")
+		c.send("GET", listingPath+"?page=2;token="+c.tokens.refresh, nil, "")
 		c.send("GET", listingPath+"?access_token="+c.tokens.access, nil, "")
 		c.send("GET", listingPath+"?next=/page%3Faccess_token%3D"+c.tokens.access, nil, "")
 		c.send("GET", mePath+"?x="+c.tokens.access, nil, "")

@@ -4,10 +4,12 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,19 +175,18 @@ func stateOf(c *jwt.Claims, s *account.Session, operation string, now time.Time)
 // tokenInAddress reports whether the address carries a token, and returns one that it carries, if it looks like one of
 // ours: RFC 6750 section 2.3 names access_token, and any other is told by its looks (jwt.Resembles).
 func tokenInAddress(r *http.Request) (token string, found bool) {
+	query, err := url.QueryUnescape(r.URL.RawQuery)
+	if err != nil {
+		query = r.URL.RawQuery
+	}
+	if token := cmp.Or(tokenIn(query), tokenIn(r.URL.Path)); token != "" {
+		return token, true
+	}
 	for name, values := range r.URL.Query() {
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "") {
 		case "accesstoken", "refreshtoken", "bearertoken":
 			found = found || slices.ContainsFunc(values, mayBeToken)
 		}
-		for _, value := range values {
-			if token := tokenIn(value); token != "" {
-				return token, true
-			}
-		}
-	}
-	if token := tokenIn(r.URL.Path); token != "" {
-		return token, true
 	}
 	return "", found
 }
