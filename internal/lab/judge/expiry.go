@@ -2,7 +2,10 @@
 
 package judge
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // expiry is one need for a new pair, and the refreshes for it.
 //
@@ -97,10 +100,10 @@ func (s *session) overFor(x *expiry, r *Exchange) bool {
 	return byOrder || granted.isHalfOver(r) || s.expired.before(granted.Given.Generation, r)
 }
 
-// isHalfOver reports whether more than half of the life of the pair that e gave was over when r came. Under grace, an
-// earlier answer may have given it.
+// isHalfOver reports whether more than half of the life of the pair that e gave was over when r came, in milliseconds,
+// as tokens have their times. Under grace, an earlier answer may have given it.
 func (e *Exchange) isHalfOver(r *Exchange) bool {
-	return max(e.End.until(&r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)) > e.Given.Lifetime/2
+	return max(e.End.until(&r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)).Truncate(time.Millisecond) > e.Given.Lifetime/2
 }
 
 // goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own.

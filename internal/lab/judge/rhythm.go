@@ -23,34 +23,55 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// isInStep reports whether a row may be of callers who began one shortly after the other, and tried fewer than five
-// times each. Their first tries came within 250 ms (stall), at irregular distances if they are five or more, and then
-// nothing for half as long again at the least, nor did one caller's other work keep the connection busy. Of what came
-// later, one came sooner behind another than that had behind the one before (comesSooner). Each caller may have sent its
-// first retry at once.
+// isInStep reports whether a row may be of callers who began one shortly after the other (beginners), and tried fewer
+// than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
 //
-// served are the requests that succeeded right after the row. They count until each caller has tried twice, and that
-// have callers who are five or more: else these are tries of one.
+// served are the requests that succeeded right after the row. Those with a query and body of the row count until each
+// caller has tried twice, and that have callers who are five or more: else these are tries of one.
 func (c *trial) isInStep(row, served []*Exchange) bool {
-	tries := withoutRepeats(row)
-	k := len(tries)
-	all := slices.Concat(tries, served)
-	begun := begunAt(all)
-	for n := min(k, len(begun)-1); n > 1; n-- {
-		spread, next := begun[n-1], all[n]
-		if len(row) >= chain*n || all[n-1].isBusyUntil(next) || spread > stall || begun[n]-spread < max(idle, spread*3/2) || n >= chain && isRegular(tries[:n]) {
+	last, all := row[len(row)-1], slices.Clone(row)
+	for _, e := range served {
+		if slices.ContainsFunc(row, e.asksFor) {
+			all = append(all, e)
+		}
+	}
+	pauses := pausesOf(all)
+	for n := min(len(row), len(all)-1); n > 1; n-- {
+		callers := beginners(all[:n+1], pauses[:n])
+		if callers == 0 || len(row) >= chain*n {
 			continue
 		}
-		known := begun[:min(len(begun), max(k, 2*n))]
-		if comesSooner(known[n-1:]) && (n < chain || len(known) >= 2*n) {
+		known := min(len(all), max(chain, 2*n))
+		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
-		if left := 2*spread - row[len(row)-1].End.until(&c.now); left > 0 && k < 2*n {
+		if left := 2*all[0].sentAt.until(&all[n-1].sentAt) - last.End.until(&c.now); left > 0 && known < 2*n {
 			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
 	}
-	return false
+	return isScattered(row) && len(served) == 0 && !c.isPast(last.End) // they may try again
+}
+
+// beginners returns how many callers began with these requests but the last one, or 0. They came within 250 ms (stall);
+// if they are five or more, at distances by chance and not all with little pauses. Then nothing came for half as long
+// again at the least, nor did one caller's other work keep the connection busy. Those at once may be one caller's
+// retries: three or more are, and with a pause of less than 250 ms two.
+func beginners(first []*Exchange, pauses []time.Duration) int {
+	n := len(first) - 1
+	spread, rested, callers := first[0].sentAt.until(&first[n-1].sentAt), pauses[n-1], 1
+	for _, pause := range pauses[:n-1] {
+		if pause > atOnce {
+			callers++
+		}
+	}
+	switch {
+	case spread > stall, rested < max(idle, spread*3/2), n >= chain && (isRegular(first[:n]) || slices.Max(pauses[:n-1]) <= idle/4), first[n-1].isBusyUntil(first[n]):
+		return 0
+	case callers == 1 && (n > 2 || rested < stall):
+		return 0
+	}
+	return callers
 }
 
 // isBusyUntil reports whether the client did other work over the connection of next, without a rest (idle), since e.
@@ -65,42 +86,45 @@ func (e *Exchange) isBusyUntil(next *Exchange) bool {
 }
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
-// callers who begin one shortly after the other.
+// callers who begin one shortly after the other: one came sooner than the one before it, by a quarter at the least. One
+// caller pauses as long each time, or longer.
 func isScattered(row []*Exchange) bool {
-	begun := begunAt(withoutRepeats(row))
-	return len(begun) >= chain && begun[len(begun)-1] <= stall && comesSooner(begun)
-}
-
-// begunAt returns when each request was sent, from the first on.
-func begunAt(row []*Exchange) []time.Duration {
-	begun := make([]time.Duration, len(row))
-	for i, e := range row {
-		begun[i] = e.sentAt.Machine.Sub(row[0].sentAt.Machine)
+	if len(row) < chain || row[len(row)-1].sentAt.Machine.Sub(row[0].sentAt.Machine) > stall {
+		return false
 	}
-	return begun
-}
-
-// comesSooner reports whether one of these came sooner behind the one before, by a quarter at the least, than that had.
-// One caller pauses as long each time, or longer.
-func comesSooner(begun []time.Duration) bool {
-	for i := 2; i < len(begun); i++ {
-		now, before := begun[i]-begun[i-1], begun[i-1]-begun[i-2]
-		if now*4 < before*3 && before-now > 2*atOnce {
+	pauses := pausesOf(row)
+	for i, now := range pauses[1:] {
+		if now*4 < pauses[i]*3 && pauses[i]-now > 2*atOnce {
 			return true
 		}
 	}
 	return false
 }
 
-// withoutRepeats returns a row without what came at once behind another over its connection: some libraries send the
-// first retry so.
-func withoutRepeats(row []*Exchange) (first []*Exchange) {
-	for i, e := range row {
-		if i == 0 || e.Conn != row[i-1].Conn || e.restSince(row[i-1]) > atOnce {
-			first = append(first, e)
+// pausesOf returns how long it was before each request of a row but the first since the one before it had been answered.
+func pausesOf(row []*Exchange) []time.Duration {
+	pauses := make([]time.Duration, len(row)-1)
+	for i, e := range row[1:] {
+		pauses[i] = max(0, e.restSince(row[i]))
+	}
+	return pauses
+}
+
+// isOfOne reports whether one caller may pause so: each time as long as at first, or longer each time.
+func isOfOne(pauses []time.Duration) bool {
+	return grow(pauses) || !slices.ContainsFunc(pauses, func(now time.Duration) bool {
+		return (now - pauses[0]).Abs() > max(idle/2, pauses[0]/4)
+	})
+}
+
+// grow reports whether each pause is longer than the one before, by a fifth at the least.
+func grow(pauses []time.Duration) bool {
+	for i, now := range pauses[1:] {
+		if now*5 < pauses[i]*6 {
+			return false
 		}
 	}
-	return first
+	return true
 }
 
 // isRegular reports whether all these requests were sent at the same distances.
@@ -128,13 +152,6 @@ func offBeat(row []*Exchange, slack time.Duration) (n int) {
 
 // isBackoff reports whether one caller sent a row, who pauses longer each time. Its first retry may have come at once.
 func isBackoff(row []*Exchange) bool {
-	var paused time.Duration
-	for i, e := range row[1:] {
-		rested := e.restSince(row[i])
-		if i > 0 && rested < max(idle/4, paused*6/5) {
-			return false
-		}
-		paused = rested
-	}
-	return paused > apart
+	pauses := pausesOf(row)
+	return len(pauses) > 1 && grow(pauses) && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart
 }

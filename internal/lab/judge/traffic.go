@@ -57,6 +57,7 @@ type traffic struct {
 	row      []*Exchange
 	lanes    []*lane
 	beside   int  // requests that were under way together with another
+	most     int  // requests under way at one time, of the first ones
 	turns    int  // requests over a connection that took turns with others after some had been under way together
 	rests    int  // requests over a connection that had rested (idle)
 	mayQueue bool // the callers may have waited for one another in a browser
@@ -100,12 +101,13 @@ func (t *traffic) cut() {
 	shared, together := make(map[*Exchange]bool), false // some were sent while others were under way
 	for i, e := range row {
 		l := byConn[e.Conn]
-		again := l != nil
+		again, underWay := l != nil, 1
 		for _, other := range t.lanes {
 			switch {
 			case other == l:
 			case other.last.isUnderWay(e.leftAt()):
 				shared[e], shared[other.last] = true, true
+				underWay++
 				together = together || other.last.isUnderWay(e.sentAt.Machine)
 			case again || other.last != last[other.last.Conn]: // there is more to come over that
 			case l == nil || other.last.End.Machine.Before(l.last.End.Machine):
@@ -118,6 +120,9 @@ func (t *traffic) cut() {
 		}
 		if again && e.Conn != row[i-1].Conn && together && !shared[e] {
 			t.turns++
+		}
+		if underWay > i {
+			t.most = underWay
 		}
 		byConn[e.Conn] = l
 		if l.add(e) {
@@ -139,6 +144,9 @@ func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 
 // isBusy reports whether the requests kept the connections busy as several callers do.
 func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
+
+// isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
+func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.
 func (t *traffic) isQueue() bool {
