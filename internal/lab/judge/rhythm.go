@@ -37,7 +37,7 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 	}
 	pauses := pausesOf(all)
 	for n := min(len(row), len(all)-1); n > 1; n-- {
-		callers := beginners(all[:n+1], pauses[:n])
+		callers := beginners(all, pauses, n)
 		if callers == 0 || len(row) >= chain*n {
 			continue
 		}
@@ -53,22 +53,22 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 	return isScattered(row) && len(served) == 0 && !c.isPast(last.End) // they may try again
 }
 
-// beginners returns how many callers began with these requests but the last one, or 0. They came within 250 ms (stall);
-// if they are five or more, at distances by chance and not all with little pauses. Then nothing came for half as long
-// again at the least, nor did one caller's other work keep the connection busy. Those at once may be one caller's
-// retries: three or more are, and with a pause of less than 250 ms two.
-func beginners(first []*Exchange, pauses []time.Duration) int {
-	n := len(first) - 1
-	spread, rested, callers := first[0].sentAt.until(&first[n-1].sentAt), pauses[n-1], 1
+// beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms (stall),
+// and then nothing for half as long again at the least, nor did one caller's other work keep the connection busy. Five
+// or more came at distances by chance, or each was repeated at once. Without that, what came at once is one caller's,
+// but for pairs: two, and after 250 ms the next two.
+func beginners(all []*Exchange, pauses []time.Duration, n int) int {
+	spread, rested, callers := all[0].sentAt.until(&all[n-1].sentAt), pauses[n-1], 1
 	for _, pause := range pauses[:n-1] {
 		if pause > atOnce {
 			callers++
 		}
 	}
+	arePairs := n == 2 && rested >= stall && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
 	switch {
-	case spread > stall, rested < max(idle, spread*3/2), n >= chain && (isRegular(first[:n]) || slices.Max(pauses[:n-1]) <= idle/4), first[n-1].isBusyUntil(first[n]):
+	case spread > stall, rested < max(idle, spread*3/2), all[n-1].isBusyUntil(all[n]):
 		return 0
-	case callers == 1 && (n > 2 || rested < stall):
+	case callers == 1 && !arePairs, n >= chain && n != 2*callers && !isScattered(all[:n]):
 		return 0
 	}
 	return callers
@@ -86,45 +86,43 @@ func (e *Exchange) isBusyUntil(next *Exchange) bool {
 }
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
-// callers who begin one shortly after the other: one came sooner than the one before it, by a quarter at the least. One
-// caller pauses as long each time, or longer.
+// callers who begin one shortly after the other: some came sooner than the one before, but not all with little pauses.
 func isScattered(row []*Exchange) bool {
-	if len(row) < chain || row[len(row)-1].sentAt.Machine.Sub(row[0].sentAt.Machine) > stall {
+	if len(row) < chain || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall {
 		return false
 	}
 	pauses := pausesOf(row)
-	for i, now := range pauses[1:] {
-		if now*4 < pauses[i]*3 && pauses[i]-now > 2*atOnce {
-			return true
-		}
-	}
-	return false
+	return slices.Max(pauses) > idle/4 && shrink(pauses, func(before time.Duration) time.Duration { return before - atOnce })
 }
 
-// pausesOf returns how long it was before each request of a row but the first since the one before it had been answered.
+// pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
+// before it had been answered.
 func pausesOf(row []*Exchange) []time.Duration {
 	pauses := make([]time.Duration, len(row)-1)
 	for i, e := range row[1:] {
-		pauses[i] = max(0, e.restSince(row[i]))
+		pauses[i] = max(0, e.leftAt().Sub(row[i].End.Machine))
 	}
 	return pauses
 }
 
-// isOfOne reports whether one caller may pause so: each time as long as at first, or longer each time.
+// isOfOne reports whether one caller may pause so: as long each time as before, but for a quarter, or longer.
 func isOfOne(pauses []time.Duration) bool {
-	return grow(pauses) || !slices.ContainsFunc(pauses, func(now time.Duration) bool {
-		return (now - pauses[0]).Abs() > max(idle/2, pauses[0]/4)
-	})
+	return !shrink(pauses, func(before time.Duration) time.Duration { return before - max(idle/2, before/4) })
 }
 
 // grow reports whether each pause is longer than the one before, by a fifth at the least.
 func grow(pauses []time.Duration) bool {
+	return !shrink(pauses, func(before time.Duration) time.Duration { return before * 6 / 5 })
+}
+
+// shrink reports whether one of these pauses is shorter than it may be behind the one before.
+func shrink(pauses []time.Duration, least func(before time.Duration) time.Duration) bool {
 	for i, now := range pauses[1:] {
-		if now*5 < pauses[i]*6 {
-			return false
+		if now < least(pauses[i]) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // isRegular reports whether all these requests were sent at the same distances.
