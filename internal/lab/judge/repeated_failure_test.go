@@ -270,6 +270,8 @@ var failures = []row{
 	{"two workers at the same time, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected later\nc1 login:POST - 200 other\nlater\n"+
 			"c1 login:POST - 401 invalid_credentials injected later\nc2 login:POST - 200 other\nlater"), ""},
+	{"the same wrong password, three times at each press of the button", loop(3, loop(3, "c1 login:POST - 401 invalid_credentials injected\nafter 50ms\n")+"after 1s\n"), "repeated_failure[" + numbers(2, 10) + "]"},
+	{"a poller that tries twelve times at each tick, with other work before some tries", loop(3, "slow 5ms c1 me a0 503 injected\nafter 0ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 12ms\nslow 5ms c1 me a0 503 injected\nafter 0ms\nslow 5ms c1 me a0 503 injected\nafter 2ms\nslow 5ms c1 me a0 503 injected\nafter 9ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 3ms\nslow 5ms c1 me a0 503 injected\nafter 10ms\nslow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 0ms\n"+"after 1s"), "repeated_failure[" + numbers(2, 37) + "]"},
 	{"five wrong passwords, and then the right one", loop(5, "c1 login:POST - 401 invalid_credentials injected\n") + "c1 login:POST - 200 other", "repeated_failure[2 3 4 5 6]"},
 	{"the same wrong password, while another client logs in over its own connection", "c2 login:POST - 200 other\n" +
 		loop(6, "c1 login:POST - 401 invalid_credentials injected\nc2 login:POST - 200 other"), "repeated_failure[3 5 7 9 11 13]"},

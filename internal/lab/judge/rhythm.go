@@ -29,6 +29,9 @@ func roundsOf(row []*Exchange) []int {
 // served are the requests that succeeded right after the row. Those with a query and body of the row count until each
 // caller has tried twice, and that have callers who are five or more: else these are tries of one.
 func (c *trial) isInStep(row, served []*Exchange) bool {
+	if row[0].isLogin() {
+		return false // a page has one form for that
+	}
 	last, all := row[len(row)-1], slices.Clone(row)
 	for _, e := range served {
 		if slices.ContainsFunc(row, e.asksFor) {
@@ -36,12 +39,12 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 		}
 	}
 	pauses := pausesOf(all)
-	for n := min(len(row), len(all)-1); n > 1; n-- {
+	for n := min(len(row), len(all)-1, 2*chain-1); n > 1; n-- {
 		callers := beginners(all, pauses, n)
 		if callers == 0 || len(row) >= chain*n {
 			continue
 		}
-		known := min(len(all), max(chain, 2*n))
+		known := min(len(all), max(chain+1, 2*n))
 		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
