@@ -39,7 +39,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
-	return c.comesBack(row, rounds)
+	return c.comesBack(row)
 }
 
 // withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was
@@ -213,12 +213,17 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	}, s.refreshes, c.logins)
 }
 
-// comesBack reports whether a row of several rounds, or with what came after it one more, is that of callers who wait
-// as the answers ask: as many come again in time, and hardly any sooner. One caller would go on with its one request.
-func (c *trial) comesBack(row []*Exchange, rounds []int) bool {
-	row = row[:rounds[0]]
-	end, wait, again, early := row[len(row)-1], longestWait(row), 0, 0
-	if row[0].RetryAfter == 0 || len(row) < chain || row[0].End.until(&end.Arrival) >= wait {
+// comesBack reports whether a row, or with what came after it one more, is that of callers who wait as the answers ask:
+// as many come again in time, and hardly any sooner, as came before a rest of a quarter of that time. One caller would
+// go on with its one request.
+func (c *trial) comesBack(row []*Exchange) bool {
+	wait, again, early, n := longestWait(row), 0, 0, 1
+	for n < len(row) && row[n-1].End.until(&row[n].sentAt) <= max(apart, wait/4) {
+		n++
+	}
+	row = row[:n]
+	end := row[n-1]
+	if row[0].RetryAfter == 0 || n < chain || row[0].End.until(&end.Arrival) >= wait {
 		return false
 	}
 	for _, e := range c.record[c.after(end):] {

@@ -57,19 +57,22 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 }
 
 // beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms (stall),
-// and then nothing for half as long again at the least, nor did one caller's other work keep the connection busy. Five
-// or more came at distances by chance, or each was repeated at once. Without that, what came at once is one caller's,
-// but for pairs: two, and after 250 ms the next two.
+// each within 100 ms of the one before (apart), and then nothing for half as long again at the least (behind little
+// pauses for 250 ms), nor did one caller's other work keep the connection busy. Five or more came at distances by
+// chance, or each was repeated at once. Without that, what came at once is one caller's, but for pairs.
 func beginners(all []*Exchange, pauses []time.Duration, n int) int {
-	spread, rested, callers := all[0].sentAt.until(&all[n-1].sentAt), pauses[n-1], 1
+	spread, most, callers, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), 1, idle
+	if most <= idle/4 {
+		least = stall
+	}
 	for _, pause := range pauses[:n-1] {
 		if pause > atOnce {
 			callers++
 		}
 	}
-	arePairs := n == 2 && rested >= stall && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
+	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
 	switch {
-	case spread > stall, rested < max(idle, spread*3/2), all[n-1].isBusyUntil(all[n]):
+	case spread > stall, most > apart, pauses[n-1] < max(least, spread*3/2), all[n-1].isBusyUntil(all[n]):
 		return 0
 	case callers == 1 && !arePairs, n >= chain && n != 2*callers && !isScattered(all[:n]):
 		return 0
