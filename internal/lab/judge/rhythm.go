@@ -116,11 +116,6 @@ func isOfOne(pauses []time.Duration) bool {
 	return !shrink(pauses, func(before time.Duration) time.Duration { return before - max(idle/2, before/4) })
 }
 
-// grow reports whether each pause is longer than the one before, by a fifth at the least.
-func grow(pauses []time.Duration) bool {
-	return !shrink(pauses, func(before time.Duration) time.Duration { return before * 6 / 5 })
-}
-
 // shrink reports whether one of these pauses is shorter than it may be behind the one before.
 func shrink(pauses []time.Duration, least func(before time.Duration) time.Duration) bool {
 	for i, now := range pauses[1:] {
@@ -131,31 +126,25 @@ func shrink(pauses []time.Duration, least func(before time.Duration) time.Durati
 	return false
 }
 
-// isRegular reports whether all these requests were sent at the same distances.
-func isRegular(row []*Exchange) bool { return offBeat(row, atOnce) == 0 }
-
 // isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one
 // caller's timer, but for a few of them.
 func isTimer(row []*Exchange) bool {
 	if len(row) < chain-1 {
 		return false
 	}
-	return offBeat(row, min(idle/2, row[1].sentAt.Machine.Sub(row[0].sentAt.Machine)/4))*3 < len(row)-1
-}
-
-// offBeat counts the requests whose distance to the one before them differs by more than slack from the first distance.
-func offBeat(row []*Exchange, slack time.Duration) (n int) {
-	first := row[1].sentAt.Machine.Sub(row[0].sentAt.Machine)
+	interval, off := row[1].sentAt.Machine.Sub(row[0].sentAt.Machine), 0
 	for i, e := range row[1:] {
-		if (e.sentAt.Machine.Sub(row[i].sentAt.Machine) - first).Abs() > slack {
-			n++
+		if (e.sentAt.Machine.Sub(row[i].sentAt.Machine) - interval).Abs() > min(idle/2, interval/4) {
+			off++
 		}
 	}
-	return n
+	return off*3 < len(row)-1
 }
 
-// isBackoff reports whether one caller sent a row, who pauses longer each time. Its first retry may have come at once.
+// isBackoff reports whether one caller sent a row, who pauses longer each time, by a fifth at the least. Its first retry
+// may have come at once.
 func isBackoff(row []*Exchange) bool {
 	pauses := pausesOf(row)
-	return len(pauses) > 1 && grow(pauses) && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart
+	return len(pauses) > 1 && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart &&
+		!shrink(pauses, func(before time.Duration) time.Duration { return before * 6 / 5 })
 }
