@@ -32,14 +32,14 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 	if row[0].isLogin() {
 		return false // a page has one form for that
 	}
-	last, all := row[len(row)-1], slices.Clone(row)
+	all := slices.Clone(row)
 	for _, e := range served {
 		if slices.ContainsFunc(row, e.asksFor) {
 			all = append(all, e)
 		}
 	}
 	pauses := pausesOf(all)
-	for n := min(len(row), len(all)-1, 2*chain-1); n > 1; n-- {
+	for n := min(len(row), len(all)-1, 4*chain-2); n > 1; n-- {
 		callers := beginners(all, pauses, n)
 		if callers == 0 || len(row) >= chain*n {
 			continue
@@ -48,33 +48,35 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
-		if left := 2*all[0].sentAt.until(&all[n-1].sentAt) - last.End.until(&c.now); left > 0 && known < 2*n {
+		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < 2*n {
 			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
 	}
-	return isScattered(row) && len(served) == 0 && !c.isPast(last.End) // they may try again
+	return isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
 }
 
 // beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms (stall),
 // each within 100 ms of the one before (apart), and then nothing for half as long again at the least (behind little
-// pauses for 250 ms), nor did one caller's other work keep the connection busy. Five or more came at distances by
-// chance, or each was repeated at once. Without that, what came at once is one caller's, but for pairs.
+// pauses for 250 ms, unless the first was still under way), nor did one caller's other work keep the connection busy.
+// Five to nine came at distances by chance, or each was repeated at once. Without that, what came at once is one
+// caller's, but for pairs.
 func beginners(all []*Exchange, pauses []time.Duration, n int) int {
-	spread, most, callers, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), 1, idle
-	if most <= idle/4 {
+	spread, most, callers, repeated, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), 1, n%2 == 0, idle
+	if most <= idle/4 && all[0].endedBefore(all[n-1]) {
 		least = stall
 	}
-	for _, pause := range pauses[:n-1] {
-		if pause > atOnce {
+	for i, pause := range pauses[:n-1] {
+		if pause > atOnce || !all[i].endedBefore(all[i+1]) {
 			callers++
 		}
+		repeated = repeated && (pause <= atOnce) == (i%2 == 0)
 	}
 	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
 	switch {
 	case spread > stall, most > apart, pauses[n-1] < max(least, spread*3/2), all[n-1].isBusyUntil(all[n]):
 		return 0
-	case callers == 1 && !arePairs, n >= chain && n != 2*callers && !isScattered(all[:n]):
+	case callers == 1 && !arePairs, n >= chain && !repeated && (n >= 2*chain || !isScattered(all[:n])):
 		return 0
 	}
 	return callers
