@@ -19,7 +19,7 @@ type connection struct {
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
 // Those over which one session is used are of one client: tabs and workers that share a session count as one.
-func findClients(record []*Exchange) {
+func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
 	bySession := make(map[string]*connection)
 	var opened *Exchange // the first over the latest connection
@@ -54,7 +54,10 @@ func findClients(record []*Exchange) {
 			group.member = e.client
 			group.clients++
 		}
-		if e.waited && e.free.Order > 0 && e.before.Epoch == e.Epoch {
+		if e.End.Order == 0 {
+			e.free = now
+		}
+		if e.waited && e.before.Epoch == e.Epoch {
 			e.before.free = e.free
 		}
 	}

@@ -34,7 +34,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
-	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*whole.callers():
+	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller

@@ -38,7 +38,7 @@ type Verdict struct {
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool)}
-	findClients(record)
+	findClients(record, now)
 	for _, e := range record {
 		switch {
 		case e.isLogin():

@@ -166,6 +166,8 @@ var unanswered = []row{
 	{"time passes while the hub's clock is frozen", expired + "frozen 3s", "no_refresh_after_expiry[2]"},
 	{"the refresh token has expired, too", "advance 15m\nc1 me a0 401 token_expired over\nafter 3s", ""},
 	{"a refresh in time", expired + "after 1900ms\nc1 refresh r0 200\nc1 me a1 200", ""},
+	{"a refresh that still waits behind a slow answer", "open c1\n" + expired + "c1 listing a0 200 later\nafter 3s", ""},
+	{"a refresh that waited behind a slow answer", expired + "c1 listing a0 200 later\nafter 3s\nlater\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", ""},
 	{"a refresh that waited behind others", "browser\n" + expired + loop(6, "slow 500ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s", ""},
 	{"a poll that goes on, and a refresh", expired + loop(6, "after 500ms\nc1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s",
 		"no_refresh_after_expiry[2 3 4] repeated_failure[2 3 4 5 6 7 8]"},

@@ -143,10 +143,9 @@ func isTimer(row []*Exchange) bool {
 	return off*3 < len(row)-1
 }
 
-// isBackoff reports whether one caller sent a row, who pauses longer each time, by a fifth at the least. Its first retry
-// may have come at once.
+// isBackoff reports whether one caller sent a row, who pauses longer each time, up to a limit. Its first retry may have
+// come at once.
 func isBackoff(row []*Exchange) bool {
 	pauses := pausesOf(row)
-	return len(pauses) > 1 && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart &&
-		!shrink(pauses, func(before time.Duration) time.Duration { return before * 6 / 5 })
+	return len(pauses) > 1 && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart && isOfOne(pauses)
 }
