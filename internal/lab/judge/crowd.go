@@ -252,9 +252,14 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 // isSettled reports whether nothing that the client may do in time can make a row that is no crowd one.
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
-	mayReact := slices.ContainsFunc(row, func(e *Exchange) bool { return e.refused() && e.Session != "" }) || c.traffic(row).isBusy()
-	if mayReact && !c.isPast(last.free) {
+	refused := slices.IndexFunc(row, func(e *Exchange) bool { return e.refused() && e.Session != "" })
+	if (refused >= 0 || c.traffic(row).isBusy()) && !c.isPast(last.free) {
 		return false
+	}
+	if refused >= 0 && row[refused].isAccess() {
+		if got := c.nextTokens(row[refused]); got != nil && !c.isPast(got.End) {
+			return false // they may be sent again
+		}
 	}
 	return c.waitIsOver(last, longestWait(row))
 }
