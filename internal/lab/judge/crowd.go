@@ -18,7 +18,6 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	if len(rounds) > 1 {
 		first = c.traffic(row[:rounds[0]])
 	}
-	served := c.served(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= chain && !c.isCrowd(row[:i]):
@@ -29,7 +28,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isInStep(row, served), whole.isBusy() && len(served) >= len(row),
+	case c.isInStep(row, c.served(row, pause)), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
@@ -59,10 +58,10 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// served returns the requests that succeeded right after a row, as those of callers do that each try once more.
-func (c *trial) served(row []*Exchange) (served []*Exchange) {
-	last := row[len(row)-1]
-	wait := reaction + longestWait(row)
+// served returns the requests that succeeded after a row, as those of callers do that each try once more: within that
+// time, or so long after it as the answers asked to wait.
+func (c *trial) served(row []*Exchange, within time.Duration) (served []*Exchange) {
+	last, wait := row[len(row)-1], within+longestWait(row)
 	for _, e := range c.record[c.after(last):] {
 		if last.End.until(&e.Arrival) > wait {
 			break

@@ -10,7 +10,7 @@ import (
 // expiry is one need for a new pair, and the refreshes for it.
 //
 // Refreshes with one token belong to one expiry until the successor pair has expired, has been found expired, or has
-// more than half of its life behind it. A refresh with the successor's token belongs to it, too, while requests that
+// more than half of its life behind it, or has been found revoked (overFor). A refresh with the successor's token belongs to it, too, while requests that
 // got 401 with the old pair have not been sent again.
 type expiry struct {
 	refreshes []*Exchange // in order of arrival; the first one opened the expiry
@@ -90,14 +90,16 @@ func (s *session) place(r *Exchange, sent, gave *expiry) *expiry {
 	return x
 }
 
-// overFor reports whether x was over when r came with one of its tokens again.
+// overFor reports whether x was over when r came with one of its tokens again. It is, too, when the client's new access
+// token was found revoked, not by its own race, and nothing of before had still to be sent again.
 func (s *session) overFor(x *expiry, r *Exchange) bool {
 	granted := x.granted[r.Token.Generation]
 	if granted == nil || !granted.endedBefore(r) {
 		return false
 	}
 	byOrder := r.Current.Expired && r.Current.Generation >= granted.Given.Generation
-	return byOrder || granted.isHalfOver(r) || s.expired.before(granted.Given.Generation, r)
+	revoked := x.reused == nil && s.revoked.before(granted.Given.Generation, r) && !s.unsent(x, granted, r)
+	return byOrder || granted.isHalfOver(r) || s.expired.before(granted.Given.Generation, r) || revoked
 }
 
 // isHalfOver reports whether more than half of the life of the pair that e gave was over when r came, in milliseconds,
