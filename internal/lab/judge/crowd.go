@@ -28,7 +28,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isInStep(row, c.served(row, pause)), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
+	case c.isStaggered(row, c.served(row, pause)), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):

@@ -18,6 +18,8 @@ func TestRepeatedFailure(t *testing.T) {
 		{"while a poll with a dead token goes on", loop(20, "after 500ms\nc1 me a0 401 token_revoked"), "repeated_failure[" + numbers(2, 17) + "]"},
 		{"while a loop with a dead token goes on", loop(3000, "c1 me a0 401 token_revoked"), "repeated_failure[" + numbers(2, 1182) + "]"},
 		{"while a refresh is under way for which they wait", expired + "c2 refresh r0 200 later\n" + loop(12, "after 300ms\nc1 me a0 401 token_expired"), ""},
+		{"while two widgets that pause by chance go on", "slow 5ms c1 me a0 503 injected\nafter 43ms\nslow 5ms c1 me a0 503 injected\nafter 245ms\nslow 5ms c1 me a0 503 injected\nafter 274ms\nslow 5ms c1 me a0 503 injected\nafter 284ms\nslow 5ms c1 me a0 503 injected\nafter 10ms", ""},
+		{"while a caller goes on that pauses as long", "slow 5ms c1 me a0 503 injected\nafter 43ms\nslow 5ms c1 me a0 503 injected\nafter 245ms\nslow 5ms c1 me a0 503 injected\nafter 244ms\nslow 5ms c1 me a0 503 injected\nafter 244ms\nslow 5ms c1 me a0 503 injected\nafter 300ms", "repeated_failure[2 3 4 5 6]"},
 		{"while callers send again what waited for a slow refresh", "advance 15m\nc1 me a0 401 token_expired\nc9 refresh r0 200 later\nafter 3ms\n" + loop(5, "slow 6ms c1 me a0 401 token_expired\nafter 9ms") + "after 2400ms\nlater\nafter 50ms\nc1 me a1 200\nafter 50ms", ""},
 		{"while two widgets in step go on", loop(2, "c1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 1s") + "after 990ms\nc1 me a0 503 injected", ""},
 		{"while two widgets in step do not go on", loop(2, "c1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 1s") + "after 990ms\nc1 me a0 503 injected\nafter 6s", ""},

@@ -23,12 +23,12 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// isInStep reports whether a row may be of callers who began one shortly after the other (beginners), and tried fewer
+// isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried fewer
 // than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
 //
 // served are the requests that succeeded right after the row. Those with a query and body of the row count until each
 // caller has tried twice, and that have callers who are five or more: else these are tries of one.
-func (c *trial) isInStep(row, served []*Exchange) bool {
+func (c *trial) isStaggered(row, served []*Exchange) bool {
 	if row[0].isLogin() {
 		return false // a page has one form for that
 	}
@@ -44,11 +44,12 @@ func (c *trial) isInStep(row, served []*Exchange) bool {
 		if callers == 0 || len(row) >= chain*n {
 			continue
 		}
-		known := min(len(all), max(chain+1, 2*n))
+		twice := max(chain+1, 2*n)
+		known := min(len(all), twice)
 		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
-		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < 2*n {
+		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < twice {
 			c.verdict.Open = max(c.verdict.Open, left)
 			return true
 		}
