@@ -75,12 +75,23 @@ func beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	}
 	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
 	switch {
-	case spread > stall, most > apart, pauses[n-1] < max(least, spread*3/2), all[n-1].isBusyUntil(all[n]):
+	case spread > stall, most > apart, pauses[n-1] < max(least, spread*3/2), all[n-1].isBusyUntil(all[n]), isStall(pauses, n-1):
 		return 0
 	case callers == 1 && !arePairs, n >= chain && !repeated && (n >= 2*chain || !isScattered(all[:n])):
 		return 0
 	}
 	return callers
+}
+
+// isStall reports whether one pause is the time for which a machine held up a loop: all others are as long as the first,
+// but for a quarter.
+func isStall(pauses []time.Duration, one int) bool {
+	for i, now := range pauses {
+		if i != one && (now-pauses[0]).Abs() > max(2*atOnce, pauses[0]/4) {
+			return false
+		}
+	}
+	return pauses[one] < stall
 }
 
 // isBusyUntil reports whether the client did other work over the connection of next, without a rest (idle), since e.
@@ -101,7 +112,7 @@ func isScattered(row []*Exchange) bool {
 		return false
 	}
 	pauses := pausesOf(row)
-	return slices.Max(pauses) > idle/4 && shrink(pauses, func(before time.Duration) time.Duration { return before - atOnce })
+	return slices.Max(pauses) > idle/4 && shrink(pauses, 0, atOnce)
 }
 
 // pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
@@ -116,32 +127,33 @@ func pausesOf(row []*Exchange) []time.Duration {
 
 // isOfOne reports whether one caller may pause so: as long each time as before, but for a quarter, or longer.
 func isOfOne(pauses []time.Duration) bool {
-	return !shrink(pauses, func(before time.Duration) time.Duration { return before - max(idle/2, before/4) })
+	return !shrink(pauses, 1, idle/2)
 }
 
-// shrink reports whether one of these pauses is shorter than it may be behind the one before.
-func shrink(pauses []time.Duration, least func(before time.Duration) time.Duration) bool {
+// shrink reports whether one of these pauses is shorter than the one before, by more than so many quarters of that and
+// by more than slack.
+func shrink(pauses []time.Duration, quarters, slack time.Duration) bool {
 	for i, now := range pauses[1:] {
-		if now < least(pauses[i]) {
+		if pauses[i]-now > max(slack, pauses[i]*quarters/4) {
 			return true
 		}
 	}
 	return false
 }
 
-// isTimer reports whether requests, enough for a chain with one before them, were sent at the same intervals, as by one
+// isTimer reports whether requests, enough for a chain with one before them, came after the same pauses, as by one
 // caller's timer, but for a few of them.
 func isTimer(row []*Exchange) bool {
 	if len(row) < chain-1 {
 		return false
 	}
-	interval, off := row[1].sentAt.Machine.Sub(row[0].sentAt.Machine), 0
-	for i, e := range row[1:] {
-		if (e.sentAt.Machine.Sub(row[i].sentAt.Machine) - interval).Abs() > min(idle/2, interval/4) {
+	pauses, off := pausesOf(row), 0
+	for _, now := range pauses {
+		if (now - pauses[0]).Abs() > min(idle/2, pauses[0]/4) {
 			off++
 		}
 	}
-	return off*3 < len(row)-1
+	return off*3 < len(pauses)
 }
 
 // isBackoff reports whether one caller sent a row, who pauses longer each time, up to a limit. Its first retry may have
