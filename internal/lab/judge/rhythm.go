@@ -58,13 +58,14 @@ func (c *trial) isStaggered(row, served []*Exchange) bool {
 }
 
 // beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms (stall),
-// each within 100 ms of the one before (apart), and then nothing for half as long again at the least (behind little
-// pauses for 250 ms, unless the first was still under way), nor did one caller's other work keep the connection busy.
-// Five to nine came at distances by chance, or each was repeated at once. Without that, what came at once is one
-// caller's, but for pairs.
+// each within 100 ms of the one before (apart), and then nothing for half as long again at the least, nor did one
+// caller's other work keep the connection busy, nor its machine hold it up (isStall). Behind little pauses, with the
+// first no longer under way, nothing came for 250 ms to two seconds. Five to nine came at distances by chance, or each
+// was repeated at once. Without that, what came at once is one caller's, but for pairs.
 func beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	spread, most, callers, repeated, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), 1, n%2 == 0, idle
-	if most <= idle/4 && all[0].endedBefore(all[n-1]) {
+	little := most <= idle/4 && all[0].endedBefore(all[n-1])
+	if little {
 		least = stall
 	}
 	for i, pause := range pauses[:n-1] {
@@ -77,7 +78,7 @@ func beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	switch {
 	case spread > stall, most > apart, pauses[n-1] < max(least, spread*3/2), all[n-1].isBusyUntil(all[n]), isStall(pauses, n-1):
 		return 0
-	case callers == 1 && !arePairs, n >= chain && !repeated && (n >= 2*chain || !isScattered(all[:n])):
+	case callers == 1 && !arePairs, little && pauses[n-1] > reaction, n >= chain && !repeated && (n >= 2*chain || !isScattered(all[:n])):
 		return 0
 	}
 	return callers
