@@ -55,7 +55,7 @@ type Exchange struct {
 	row    *Exchange // the first of the unbroken row of requests of its session that it is in (findRows)
 
 	// free is when its connection rested again, so that the client could react. A client that allows itself one or two
-	// connections sends its refresh, too, behind what waits in front of it.
+	// connections sends its refresh, too, behind what waits in front of it; while that is under way, it is now.
 	free Mark
 
 	began time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it

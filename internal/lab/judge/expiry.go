@@ -10,8 +10,8 @@ import (
 // expiry is one need for a new pair, and the refreshes for it.
 //
 // Refreshes with one token belong to one expiry until the successor pair has expired, has been found expired, or has
-// more than half of its life behind it, or has been found revoked (overFor). A refresh with the successor's token belongs to it, too, while requests that
-// got 401 with the old pair have not been sent again.
+// more than half of its life behind it, or has been found revoked (overFor). A refresh with the successor's token
+// belongs to it, too, while requests that got 401 with the old pair have not been sent again.
 type expiry struct {
 	refreshes []*Exchange // in order of arrival; the first one opened the expiry
 	late      []*Exchange // with one of its tokens, after it was over

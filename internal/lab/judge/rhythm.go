@@ -23,11 +23,11 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried fewer
-// than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
+// isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried
+// fewer than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
 //
-// served are the requests that succeeded right after the row. Those with a query and body of the row count until each
-// caller has tried twice, and that have callers who are five or more: else these are tries of one.
+// served are the requests that succeeded after the row. Those with a query and body of the row count as tries, until
+// each caller has tried twice. Five or more are taken for callers only when each has done so.
 func (c *trial) isStaggered(row, served []*Exchange) bool {
 	if row[0].isLogin() {
 		return false // a page has one form for that
@@ -39,7 +39,7 @@ func (c *trial) isStaggered(row, served []*Exchange) bool {
 		}
 	}
 	pauses := pausesOf(all)
-	for n := min(len(row), len(all)-1, 4*chain-2); n > 1; n-- {
+	for n := min(len(row), len(all)-1, 2*mostBeginners); n > 1; n-- {
 		callers := beginners(all, pauses, n)
 		if callers == 0 || len(row) >= chain*n {
 			continue
@@ -57,17 +57,21 @@ func (c *trial) isStaggered(row, served []*Exchange) bool {
 	return isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
 }
 
-// beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms (stall),
-// each within 100 ms of the one before (apart), and then nothing for half as long again at the least, nor did one
-// caller's other work keep the connection busy, nor its machine hold it up (isStall). Behind little pauses, with the
-// first no longer under way, nothing came for 250 ms to two seconds. Five to nine came at distances by chance, or each
-// was repeated at once. Without that, what came at once is one caller's, but for pairs.
+// mostBeginners is how many requests, one a little after the other, may be of as many callers.
+const mostBeginners = 2*chain - 1
+
+// beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms
+// (stall), each within 100 ms of the one before (apart), and then nothing for half as long again at the least, nor did
+// one caller's other work keep the connection busy, nor its machine hold it up (isStall). Behind little pauses, with
+// the first no longer under way, nothing came for 250 ms to two seconds. Five or more (mostBeginners) came at
+// distances by chance, or each was repeated at once. Without that, what came at once is one caller's, but for pairs.
 func beginners(all []*Exchange, pauses []time.Duration, n int) int {
-	spread, most, callers, repeated, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), 1, n%2 == 0, idle
-	little := most <= idle/4 && all[0].endedBefore(all[n-1])
+	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), idle
+	little := widest <= idle/4 && all[0].endedBefore(all[n-1])
 	if little {
 		least = stall
 	}
+	callers, repeated := 1, n%2 == 0
 	for i, pause := range pauses[:n-1] {
 		if pause > atOnce || !all[i].endedBefore(all[i+1]) {
 			callers++
@@ -76,16 +80,18 @@ func beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	}
 	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
 	switch {
-	case spread > stall, most > apart, pauses[n-1] < max(least, spread*3/2), all[n-1].isBusyUntil(all[n]), isStall(pauses, n-1):
-		return 0
-	case callers == 1 && !arePairs, little && pauses[n-1] > reaction, n >= chain && !repeated && (n >= 2*chain || !isScattered(all[:n])):
-		return 0
+	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction:
+		return 0 // too far apart, or the next one too soon or too late
+	case all[n-1].isBusyUntil(all[n]), isStall(pauses, n-1):
+		return 0 // it was no rest
+	case callers == 1 && !arePairs, n >= chain && !repeated && (n > mostBeginners || !isScattered(all[:n])):
+		return 0 // one caller's
 	}
 	return callers
 }
 
-// isStall reports whether one pause is the time for which a machine held up a loop: all others are as long as the first,
-// but for a quarter.
+// isStall reports whether one pause is the time for which a machine held up a loop: all others are as long as the
+// first, but for a quarter.
 func isStall(pauses []time.Duration, one int) bool {
 	for i, now := range pauses {
 		if i != one && (now-pauses[0]).Abs() > max(2*atOnce, pauses[0]/4) {
