@@ -171,6 +171,14 @@ var cleanElsewhere = []behaviour{
 		w.advance(61 * time.Second)
 		c.me()
 	}},
+	{"six files of one length, each uploaded once", nil, quiet, func(w *world) {
+		c := w.newTab(nil)
+		w.fault(object{"operation": "run", "status": 503, "headers": object{"Retry-After": "30"}, "times": 0})
+		for i := range 6 {
+			c.send("POST", runPath, fmt.Sprintf("%s%d\n", fourReadings, i), "")
+			w.advance(time.Second)
+		}
+	}},
 	{"callers that left before they could hear of Retry-After", nil, quiet, func(w *world) {
 		c := w.login()
 		w.fault(object{"operation": "me", "hold": 5, "status": 503, "headers": object{"Retry-After": "30"}})

@@ -113,7 +113,10 @@ func (t *tab) send(method, target string, body any, token string) (int, tokenAns
 
 func (t *tab) sendIn(ctx context.Context, method, target string, body any, token string) (status int, answer tokenAnswer) {
 	var reader io.Reader
-	if body != nil {
+	media := "application/json"
+	if file, ok := body.(string); ok {
+		reader, media = io.MultiReader(strings.NewReader(file)), "text/csv"
+	} else if body != nil {
 		data, err := json.Marshal(body)
 		if err != nil {
 			t.w.t.Error(err)
@@ -125,7 +128,7 @@ func (t *tab) sendIn(ctx context.Context, method, target string, body any, token
 		t.w.t.Error(err)
 		return 0, answer
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", media)
 	for name, value := range map[string]string{"User-Agent": t.agent, "Range": t.part} {
 		if value != "" {
 			r.Header.Set(name, value)

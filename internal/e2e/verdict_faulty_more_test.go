@@ -156,6 +156,21 @@ var faultyElsewhere = []behaviour{
 		c.send("GET", listingPath, nil, "")
 		c.send("GET", listingPath, nil, "")
 	}},
+	{"the upload of one file, again sooner than Retry-After asked", []string{"retry_after_ignored[run*2]"}, quiet, func(w *world) {
+		c := w.newTab(nil)
+		w.fault(object{"operation": "run", "status": 503, "headers": object{"Retry-After": "30"}})
+		c.send("POST", runPath, fourReadings, "")
+		c.send("POST", runPath, fourReadings, "")
+	}},
+	{"a loop with one file, which a fault answers and then the hub", []string{"repeated_failure[run*6]"}, quiet, func(w *world) {
+		c := w.newTab(nil)
+		w.fault(object{"operation": "run", "status": 503, "times": 2})
+		w.fault(object{"operation": "run", "drop": "before"})
+		for range 6 {
+			c.send("POST", runPath, fmt.Sprintf("no readings%100000d", 1), "")
+			w.advance(time.Second)
+		}
+	}},
 	{"a token in the address", []string{"token_in_address[listing*4 me*1]"}, quiet, func(w *world) {
 		c := w.login()
 		c.send("GET", listingPath+"?"+c.tokens.access, nil, "")

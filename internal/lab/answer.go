@@ -28,6 +28,9 @@ func newResponse(w http.ResponseWriter, r *http.Request, seen *record.Request, c
 	keep := seen.Operation == "login" || seen.Operation == "register" || seen.Operation == "refresh"
 	a := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
 	a.Settle = func() {
+		if body, ok := r.Body.(*opening); ok {
+			body.complete(w)
+		}
 		if seen.Operation == "logout" || a.fails() {
 			linger(r.Context(), seen.Arrival.Machine)
 		}

@@ -49,8 +49,9 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	return seen, token
 }
 
-// digestBody returns a digest of the body, of as much as has been read of it. A run says part of what it does in the
-// query. The bodies of authentication are read for it, and put back.
+// digestBody returns a digest of the body. A run says part of what it does in the query. The bodies of authentication
+// are read for it, and put back. Of others it is the opening, which is whole when the answer begins; of those that the
+// client sends when it is asked for them (Expect) the length.
 func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 	var h maphash.Hash
 	h.SetSeed(b.lab.identity)
@@ -73,10 +74,36 @@ func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 			rest = &broken{err}
 		}
 		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), rest), body, r.Body}
-	case r.Body != http.NoBody:
-		r.Body = &replayed{io.TeeReader(r.Body, &h), nil, r.Body}
+	case r.Header["Expect"] == nil:
+		r.Body = &opening{r.Body, &h, request.MaxBody}
 	}
 	return &h
+}
+
+// opening is a body whose first bytes are digested as they are read.
+type opening struct {
+	io.ReadCloser
+	digest *maphash.Hash
+	left   int // bytes that are still to come; 0: no more, the body may be shorter
+}
+
+func (o *opening) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	first := min(n, o.left)
+	o.digest.Write(p[:first])
+	if o.left -= first; err != nil {
+		o.left = 0
+	}
+	return n, err
+}
+
+// complete reads what is left of the opening, for a second at most: nobody reads the body of a request that a fault
+// answers, or that is refused.
+func (o *opening) complete(w http.ResponseWriter) {
+	if o.left > 0 {
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second))
+		io.CopyN(io.Discard, o, int64(o.left))
+	}
 }
 
 // replayed is a body whose beginning has been read and is read again.

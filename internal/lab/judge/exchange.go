@@ -26,7 +26,7 @@ type Exchange struct {
 	Origin    Origin
 	Token     *Token  // that the request presented, if this hub signed it
 	Presented uint64  // digest of the presented token, whoever signed it; 0: none
-	Body      uint64  // digest of the body, as far as it was read
+	Body      uint64  // digest of the body's beginning
 	Query     uint64  // digest of the query, the Range and the body's length
 	Browser   bool    // the client says that it is a browser
 	Current   Current // the session when the request arrived

@@ -268,10 +268,9 @@ func (p *plea) suits(e *Exchange) (n int) {
 	return n
 }
 
-// asksFor reports whether e has the same query and body as other. A client may change them for a retry. Nobody reads
-// the body of a request that a fault answers.
+// asksFor reports whether e has the same query and body as other. A client may change them for a retry.
 func (e *Exchange) asksFor(other *Exchange) bool {
-	return e.Query == other.Query && (e.Body == other.Body || e.Injected || other.Injected)
+	return e.Query == other.Query && e.Body == other.Body
 }
 
 // isDue reports whether the time that the answer asked for was over when e came.
