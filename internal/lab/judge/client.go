@@ -35,6 +35,9 @@ func findClients(record []*Exchange, now Mark) {
 		}
 		e.comesAfter(c.last)
 		e.conn, c.uses, c.last = c, c.uses+1, e
+		if e.isLogin() && e.Lost {
+			e.Session = "" // its client has no such session
+		}
 		if e.Session == "" {
 			continue
 		}

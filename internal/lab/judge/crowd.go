@@ -29,7 +29,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
 	case c.isStaggered(row, c.served(row, pause)), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
-		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row): // one for each caller
+		row[0].isRefresh() && (!whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row) || c.isOneEach(row)):
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
@@ -46,7 +46,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 func withoutResent(row []*Exchange) (tries []*Exchange) {
 	next := 0 // index of the next one that may have been sent again
 	for i, e := range row {
-		for next < i && (!row[next].Lost || e.follows(row[next])) {
+		for next < i && (!row[next].isCut() || e.follows(row[next])) {
 			next++
 		}
 		if next < i && row[next].endedBefore(e) {
@@ -56,6 +56,17 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 		}
 	}
 	return tries
+}
+
+// isOneEach reports whether a row are the refreshes of callers who began one shortly after the other, and each sent one
+// for its own 401.
+func (c *trial) isOneEach(row []*Exchange) bool {
+	for i, r := range row {
+		if c.sessions[r.Session].met(row[0], r) <= i {
+			return false
+		}
+	}
+	return isScattered(row)
 }
 
 // served returns the requests that succeeded after a row, as those of callers do that each try once more: within that

@@ -121,6 +121,9 @@ func (e *Exchange) received() bool {
 	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
 }
 
+// isCut reports whether a fault cut the connection before the client got anything of the answer.
+func (e *Exchange) isCut() bool { return e.Lost && e.Status == 0 }
+
 // failed reports whether e was answered with an error. A dialect may have given it the status of a success.
 func (e *Exchange) failed() bool { return e.Status >= 400 || e.Code != "" }
 
@@ -149,14 +152,14 @@ func (e *Exchange) endedBefore(other *Exchange) bool {
 const apart = 100 * time.Millisecond
 
 // follows reports whether e was certainly sent after before had been answered: it came on the same connection and was
-// not sent ahead (pipelined), on a connection opened since, or long enough after. Behind an answer that a fault kept
-// from the client only time tells: HTTP libraries try another connection by themselves (RFC 9112 section 9.3.1).
+// not sent ahead (pipelined), on a connection opened since, or long enough after. Behind a connection that a fault cut
+// only time tells: HTTP libraries try another one by themselves (RFC 9112 section 9.3.1).
 func (e *Exchange) follows(before *Exchange) bool {
 	if !before.endedBefore(e) {
 		return false
 	}
 	answered := before.End.Machine
-	if before.Lost {
+	if before.isCut() {
 		return before.End.until(&e.sentAt) > apart
 	}
 	return e.Conn != 0 && e.Conn == before.Conn && e.sentAt.Machine.After(answered) ||

@@ -90,6 +90,8 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"without rotation", "policy keep\nc1 refresh r0 200\nc1 refresh r0 200\nc1 refresh r0 200", "refresh_without_need[2 3 4]"},
 		{"at the same expiry without rotation, after one that was needed", "policy keep\nc1 me a0 200\nadvance 16m\nc1 refresh r0 200\nc1 me a1 200\n" +
 			"after 1s\nc1 refresh r0 200\nc1 me a2 200\nafter 1s\nc1 refresh r0 200\nc1 me a3 200\nafter 1s\nc1 refresh r0 200\nc1 me a4 200\nafter 3s", ""},
+		{"each of five callers of a page that loads, without rotation", "policy keep\nc1 refresh r0 | c2 refresh r0 | c3 refresh r0 200\nc4 refresh r0 200\nc5 refresh r0 200", "early_refresh[2]"},
+		{"each of three callers of a page that loads three times, without rotation", "policy keep\n" + loop(3, "c1 refresh r0 | c2 refresh r0 200\nc3 refresh r0 200\nafter 1s"), "refresh_without_need[2 5 8]"},
 		{"each of five callers without rotation", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired") + loop(5, "c1 refresh r0 200") + loop(5, "c1 me a5 200"), ""},
 		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
 	})

@@ -64,12 +64,22 @@ func (s *session) earlyRefreshes() (early []*Exchange) {
 		if i < 0 || x.told || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
 			continue
 		}
-		last := x.refreshes[i]
+		last, first, racing := x.refreshes[i], len(early), false // first in early of those without a pause between
 		early = append(early, last)
-		for _, r := range x.refreshes[i+1:] { // those racing with the first are none more
-			if !r.Policy.spends() && r.exchanged() && r.follows(last) && s.isEarly(r) {
-				early, last = append(early, r), r
+		for _, r := range x.refreshes[i+1:] { // those of a race are one
+			if r.Policy.spends() || !r.exchanged() || !s.isEarly(r) {
+				continue
 			}
+			if last.End.until(&r.sentAt) > apart {
+				first, racing = len(early), false
+			}
+			racing = racing || !r.follows(last)
+			if racing {
+				early = early[:first+1]
+			} else {
+				early = append(early, r)
+			}
+			last = r
 		}
 	}
 	return early

@@ -29,8 +29,8 @@ func roundsOf(row []*Exchange) []int {
 // served are the requests that succeeded after the row. Those with a query and body of the row count as tries, until
 // each caller has tried twice. Five or more are taken for callers only when each has done so.
 func (c *trial) isStaggered(row, served []*Exchange) bool {
-	if row[0].isLogin() {
-		return false // a page has one form for that
+	if row[0].isLogin() && row[0].Code == "invalid_credentials" {
+		return false // a page has one form for a password
 	}
 	all := slices.Clone(row)
 	for _, e := range served {

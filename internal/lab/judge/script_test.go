@@ -17,7 +17,7 @@ import (
 //	c2 refresh r0 200            with the refresh token of pair 0; a 200 gives pair 1
 //	c1 login - 200               without a token
 //	c1 login - 200 other         of another session, whose access token is b0
-//	c1 me a0 503 injected        what a fault did: injected, lost; left: the client closed the connection
+//	c1 me a0 503 injected        what a fault did: injected, lost, malformed; left: the client closed the connection
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
 //	browser                      the client is a browser
@@ -187,6 +187,11 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Injected, e.Hub = true, 0
 		case word == "lost":
 			e.Lost, e.Status = true, 0
+			if e.Operation == "login" {
+				e.Session = fmt.Sprint("lost", e.Seq)
+			}
+		case word == "malformed":
+			e.Lost = true
 		case word == "left":
 			e.Left, e.Status = true, 0
 		case word == "unreached":
@@ -274,6 +279,14 @@ func loops(n int, line string) string {
 		fmt.Fprintln(&b, strings.NewReplacer("cX", fmt.Sprint("c", 100+2*i), "cY", fmt.Sprint("c", 101+2*i)).Replace(line))
 	}
 	return b.String()
+}
+
+// each repeats lines with each of these words.
+func each(line string, words ...string) (text string) {
+	for _, word := range words {
+		text += fmt.Sprintf(line, word) + "\n"
+	}
+	return text
 }
 
 // loop returns a script in which a line is played so many times.
