@@ -171,6 +171,14 @@ var faultyElsewhere = []behaviour{
 			w.advance(time.Second)
 		}
 	}},
+	{"one wrong password, in a page that jsdom shows", []string{"repeated_failure[login*6]"}, quiet, func(w *world) {
+		for range 6 {
+			c := w.newTab(nil) // a connection for each, which it keeps
+			c.agent = "Mozilla/5.0 (linux) AppleWebKit/537.36 (KHTML, like Gecko) jsdom/24.1.3"
+			c.login("demo", object{"password": "wrong"})
+			time.Sleep(120 * time.Millisecond) // a page opens several within 100 ms
+		}
+	}},
 	{"a token in the address", []string{"token_in_address[listing*4 me*1]"}, quiet, func(w *world) {
 		c := w.login()
 		c.send("GET", listingPath+"?"+c.tokens.access, nil, "")

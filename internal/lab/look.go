@@ -30,7 +30,7 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
 	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
 		Query:      maphash.String(b.lab.identity, r.URL.RawQuery+" "+r.Header.Get("Range")) + uint64(r.ContentLength),
-		Everywhere: everywhere, Elsewhere: elsewhere, Browser: strings.HasPrefix(r.UserAgent(), "Mozilla/")}}
+		Everywhere: everywhere, Elsewhere: elsewhere, Browser: isBrowser(r.UserAgent())}}
 	var addressed string
 	if addressed, seen.InAddress = tokenInAddress(r); addressed != "" {
 		c, _ := b.hub.Load().Signer.Open(addressed)
@@ -47,6 +47,12 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 		seen.Presented = maphash.String(b.lab.identity, token)
 	}
 	return seen, token
+}
+
+// isBrowser reports whether an agent says that it is a browser. What only imitates one has connections of its own kind.
+func isBrowser(agent string) bool {
+	return strings.HasPrefix(agent, "Mozilla/") && !strings.Contains(agent, "jsdom/") && !strings.Contains(agent, "HappyDOM/") &&
+		!strings.Contains(agent, "PowerShell/")
 }
 
 // digestBody returns a digest of the body. A run says part of what it does in the query. The bodies of authentication

@@ -11,6 +11,7 @@ import (
 // client sends them over the connections that it allows itself, one behind the other, so that on the wire they look
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
+	all := row
 	row = withoutResent(row)
 	rounds := roundsOf(row)
 	whole := c.traffic(row)
@@ -28,8 +29,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isStaggered(row, c.served(row, pause)), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
-		row[0].isRefresh() && (!whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row) || c.isOneEach(row)):
+	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
+		row[0].isRefresh() && (!whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row)), c.isOneEach(row):
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
@@ -58,15 +59,24 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// isOneEach reports whether a row are the refreshes of callers who began one shortly after the other, and each sent one
-// for its own 401.
+// isOneEach reports whether a row are refreshes or logins of callers who began one shortly after the other, and each
+// sent one for its own 401.
 func (c *trial) isOneEach(row []*Exchange) bool {
+	if row[0].isAccess() || !isScattered(row) {
+		return false
+	}
 	for i, r := range row {
-		if c.sessions[r.Session].met(row[0], r) <= i {
+		met := 0
+		for _, e := range c.record {
+			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && mayBeSame(e, r) {
+				met++
+			}
+		}
+		if met <= i {
 			return false
 		}
 	}
-	return isScattered(row)
+	return true
 }
 
 // served returns the requests that succeeded after a row, as those of callers do that each try once more: within that
@@ -159,8 +169,13 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 }
 
 // refreshesAround counts the refreshes that may be a reaction to the answers from first to last, those of them that did
-// not fail for now, and those that succeeded.
+// not fail for now, and those that succeeded. Logins that failed count as tries, too.
 func (c *trial) refreshesAround(first, last *Exchange) (tries, answered, granted int) {
+	for _, r := range c.logins {
+		if r.failed() && first.endedBefore(r) && inTime(last, r) && mayBeSame(first, r) {
+			tries++
+		}
+	}
 	for _, r := range c.sessions[first.Session].refreshes {
 		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(&first.Arrival) <= late) {
 			tries++
@@ -282,8 +297,8 @@ func (c *trial) after(e *Exchange) int {
 
 // isLike reports whether e is what other asks for, with whatever token of its session.
 func (e *Exchange) isLike(other *Exchange) bool {
-	if e.place() != other.place() || e.Session != other.Session {
+	if e.place() != other.place() || e.Session != other.Session && !e.isLogin() {
 		return false
 	}
-	return e.Session != "" || e.Presented == other.Presented && e.Body == other.Body
+	return e.Session != "" && !e.isLogin() || e.Presented == other.Presented && e.Body == other.Body
 }

@@ -262,6 +262,15 @@ var failures = []row{
 	{"two workers that log in at the start, while the service is down, three tries each", loop(3, "slow 5ms c1 login - 503 injected\nafter 20ms\nslow 5ms c1 login - 503 injected\nafter 450ms"), ""},
 	{"five widgets one a little after the other, each with its own refresh in an outage", "advance 15m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter 1ms\nslow 5ms c1 refresh r0 503 injected\nafter %s", "9ms", "21ms", "11ms", "34ms", "900ms") +
 		"c1 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(5, "c1 me a1 200\nafter 10ms"), ""},
+	{"four widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "24ms", "11ms", "28ms", "900ms") +
+		"c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(4, "c1 me b0 200\nafter 10ms"), ""},
+	{"five widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "9ms", "24ms", "11ms", "28ms", "900ms") +
+		"c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(5, "c1 me b0 200\nafter 10ms"), ""},
+	{"a poller that logs in anew for each 401, in an outage", loop(5, "c1 me a0 401 token_revoked\nc1 login - 503 injected\nafter 400ms") + "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200", "repeated_failure[2 4 6 8 10 12] repeated_failure[3 5 7 9 11]"},
+	{"five workers that log in at the start, while the service comes up", each("slow 5ms %sms", "c2 login - 503 injected\nafter 11", "c3 login - 503 injected\nafter 28", "c4 login - 503 injected\nafter 15", "c5 login - 503 injected\nafter 31", "c6 login - 503 injected\nafter 400") +
+		each("%s login - 200\nafter 20ms", "c7", "c8", "c9", "c10", "c11") + "after 3s", ""},
+	{"five widgets a little apart, four tries each, of a server that is down", loop(4, each("slow 5ms c1 me a0 200 lost\nafter %s", "14ms", "34ms", "20ms", "38ms", "800ms")), ""},
+	{"a loop whose requests the library sends again by itself", loop(5, "slow 5ms c1 me a0 200 lost\nafter 1ms\nslow 5ms c2 me a0 200 lost\nafter 400ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
 	{"two callers that go on with the old token after each refresh, three times", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nc1 refresh r%s 200\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter 2500ms", "0", "1", "2"),
 		"repeated_failure[2 3 5 6 7 8 10 11 12 13 15 16] two_refreshes[4 9 14]"},
 	{"three widgets at equal distances, two tries each", "slow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 494ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},

@@ -26,13 +26,13 @@ func roundsOf(row []*Exchange) []int {
 // isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried
 // fewer than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
 //
-// served are the requests that succeeded after the row. Those with a query and body of the row count as tries, until
-// each caller has tried twice. Five or more are taken for callers only when each has done so.
-func (c *trial) isStaggered(row, served []*Exchange) bool {
+// Of what succeeded after the row, requests with a query and body of the row count as tries, until each caller has tried
+// twice. Five or more are taken for callers only when each has done so.
+func (c *trial) isStaggered(row []*Exchange) bool {
 	if row[0].isLogin() && row[0].Code == "invalid_credentials" {
 		return false // a page has one form for a password
 	}
-	all := slices.Clone(row)
+	all, served := slices.Clone(row), c.served(row, pause)
 	for _, e := range served {
 		if slices.ContainsFunc(row, e.asksFor) {
 			all = append(all, e)

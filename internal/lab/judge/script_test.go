@@ -44,7 +44,6 @@ type script struct {
 	issued  map[int]time.Time    // of the pairs
 	opened  map[string]time.Time // of the connections
 	origin  Origin
-	line    string   // of the script, that is being played
 	pending []func() // answers that are still to come
 	session string
 	browser bool
@@ -109,7 +108,6 @@ func (s *script) step(line string) {
 		s.startEpoch()
 		s.now.Hub = s.now.Hub.Add(-s.span(words[1]))
 	default:
-		s.line = line
 		s.exchange(line)
 	}
 }
@@ -165,7 +163,7 @@ func (s *script) arrive(words []string) *Exchange {
 	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
 		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin, Browser: s.browser,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
-	if operation == "login" && !strings.HasSuffix(s.line, "injected") {
+	if operation == "login" {
 		e.Session, e.User = s.session, "demo"
 	}
 	if strings.HasPrefix(token, "b") {
@@ -185,6 +183,9 @@ func (s *script) answer(e *Exchange, words []string) {
 		switch {
 		case word == "injected":
 			e.Injected, e.Hub = true, 0
+			if e.Operation == "login" {
+				e.Session, e.User = "", ""
+			}
 		case word == "lost":
 			e.Lost, e.Status = true, 0
 			if e.Operation == "login" {
