@@ -21,10 +21,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	}
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case i >= chain && !c.isCrowd(row[:i]):
-		return false // it had failed before
-	case i >= chain && len(row)-i < chain:
-		return true
+	case i >= chain: // it had failed before
+		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
@@ -62,7 +60,7 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 // isOneEach reports whether a row are refreshes or logins of callers who began one shortly after the other, and each
 // sent one for its own 401.
 func (c *trial) isOneEach(row []*Exchange) bool {
-	if row[0].isAccess() || !isScattered(row) {
+	if row[0].isAccess() || !c.isScattered(row) {
 		return false
 	}
 	for i, r := range row {
@@ -87,7 +85,7 @@ func (c *trial) served(row []*Exchange, within time.Duration) (served []*Exchang
 		if last.End.until(&e.Arrival) > wait {
 			break
 		}
-		if e.Presented == last.Presented && e.isLike(last) && e.received() && !e.failed() {
+		if e.isLike(last) && e.received() && !e.failed() {
 			served = append(served, e)
 		}
 	}
@@ -127,7 +125,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		}
 	}
 	all := again >= len(row)-kept
-	several := t.isTogether() || isScattered(row) || got != nil && (tries > 1 || sooner || all && t.isQueue()) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (tries > 1 || sooner || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
 	switch {
 	case !several:

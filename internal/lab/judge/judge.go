@@ -158,7 +158,7 @@ func seqs(shown []*Exchange) []int {
 	for i, e := range shown {
 		numbers[i] = e.Seq
 	}
-	slices.Sort(numbers)
+	sort.Slice(numbers, func(i, j int) bool { return numbers[i] < numbers[j] })
 	return slices.Compact(numbers)
 }
 

@@ -271,6 +271,14 @@ var failures = []row{
 		each("%s login - 200\nafter 20ms", "c7", "c8", "c9", "c10", "c11") + "after 3s", ""},
 	{"five widgets a little apart, four tries each, of a server that is down", loop(4, each("slow 5ms c1 me a0 200 lost\nafter %s", "14ms", "34ms", "20ms", "38ms", "800ms")), ""},
 	{"a loop whose requests the library sends again by itself", loop(5, "slow 5ms c1 me a0 200 lost\nafter 1ms\nslow 5ms c2 me a0 200 lost\nafter 400ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
+	{"a loop with a refused refresh for each 401, with a hiccup", "advance 15m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter %s\nslow 5ms c1 refresh r0 401 token_revoked", "0ms", "7ms", "1ms", "0ms", "0ms"), "repeated_failure[" + numbers(2, 11) + "]"},
+	{"five widgets a little apart that fail once, and whose next tries meet the end of the token", "advance 15m\n" + each("slow 5ms c1 me a0 503 injected\nafter %s", "14ms", "34ms", "20ms", "38ms", "300ms") +
+		"c1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\n" + loop(4, "after 25ms\nc1 me a1 200") + "after 3s", ""},
+	{"four widgets a little apart that fail once, and whose next tries meet the end of the token", "advance 15m\n" + each("slow 5ms c1 me a0 503 injected\nafter %s", "34ms", "20ms", "38ms", "300ms") +
+		"c1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\n" + loop(3, "after 25ms\nc1 me a1 200") + "after 3s", ""},
+	{"five widgets a little apart that fail once, and then wait for a slow refresh", "advance 15m\n" + each("slow 5ms c1 me a0 503 injected\nafter %s", "14ms", "34ms", "20ms", "38ms", "300ms") +
+		"c1 me a0 401 token_expired\nc2 refresh r0 200 later\n" + each("after %s\nslow 5ms c1 me a0 401 token_expired", "14ms", "34ms", "20ms", "38ms") + "after 200ms\nlater\n" + loop(5, "c1 me a1 200") + "after 3s", ""},
+	{"a loop that goes on until the token has ended", "advance 15m\n" + loop(5, "slow 5ms c1 me a0 503 injected\nafter 300ms") + "c1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"two callers that go on with the old token after each refresh, three times", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nc1 refresh r%s 200\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter 2500ms", "0", "1", "2"),
 		"repeated_failure[2 3 5 6 7 8 10 11 12 13 15 16] two_refreshes[4 9 14]"},
 	{"three widgets at equal distances, two tries each", "slow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 494ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},

@@ -40,7 +40,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 	}
 	pauses := pausesOf(all)
 	for n := min(len(row), len(all)-1, 2*mostBeginners); n > 1; n-- {
-		callers := beginners(all, pauses, n)
+		callers := c.beginners(all, pauses, n)
 		if callers == 0 || len(row) >= chain*n {
 			continue
 		}
@@ -54,7 +54,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 			return true
 		}
 	}
-	return isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
+	return c.isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
 }
 
 // mostBeginners is how many requests, one a little after the other, may be of as many callers.
@@ -65,7 +65,7 @@ const mostBeginners = 2*chain - 1
 // one caller's other work keep the connection busy, nor its machine hold it up (isStall). Behind little pauses, with
 // the first no longer under way, nothing came for 250 ms to two seconds. Five or more (mostBeginners) came at
 // distances by chance, or each was repeated at once. Without that, what came at once is one caller's, but for pairs.
-func beginners(all []*Exchange, pauses []time.Duration, n int) int {
+func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), idle
 	little := widest <= idle/4 && all[0].endedBefore(all[n-1])
 	if little {
@@ -84,7 +84,7 @@ func beginners(all []*Exchange, pauses []time.Duration, n int) int {
 		return 0 // too far apart, or the next one too soon or too late
 	case all[n-1].isBusyUntil(all[n]), isStall(pauses, n-1):
 		return 0 // it was no rest
-	case callers == 1 && !arePairs, n >= chain && !repeated && (n > mostBeginners || !isScattered(all[:n])):
+	case callers == 1 && !arePairs, n >= chain && !repeated && (n > mostBeginners || !c.isScattered(all[:n])):
 		return 0 // one caller's
 	}
 	return callers
@@ -114,11 +114,19 @@ func (e *Exchange) isBusyUntil(next *Exchange) bool {
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
 // callers who begin one shortly after the other: some came sooner than the one before, but not all with little pauses.
-func isScattered(row []*Exchange) bool {
+// The time that other work of the client took is no pause.
+func (c *trial) isScattered(row []*Exchange) bool {
 	if len(row) < chain || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall {
 		return false
 	}
 	pauses := pausesOf(row)
+	for i, e := range row[1:] {
+		for _, other := range c.record[c.after(row[i]) : c.after(e)-1] {
+			if other.client == e.client {
+				pauses[i] = max(0, pauses[i]-other.took())
+			}
+		}
+	}
 	return slices.Max(pauses) > idle/4 && shrink(pauses, 0, atOnce)
 }
 
