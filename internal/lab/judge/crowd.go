@@ -37,7 +37,14 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
-	return c.comesBack(row)
+	return c.comesBack(row) || row[0].isLogin() && c.isServedEach(row)
+}
+
+// isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time.
+func (c *trial) isServedEach(row []*Exchange) bool {
+	served := c.served(row, pause)
+	n := len(served)
+	return n >= len(row) || n > 0 && !c.isPast(served[n-1].End)
 }
 
 // withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was

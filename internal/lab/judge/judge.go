@@ -158,7 +158,7 @@ func seqs(shown []*Exchange) []int {
 	for i, e := range shown {
 		numbers[i] = e.Seq
 	}
-	sort.Slice(numbers, func(i, j int) bool { return numbers[i] < numbers[j] })
+	slices.Sort(numbers)
 	return slices.Compact(numbers)
 }
 

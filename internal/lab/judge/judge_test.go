@@ -67,6 +67,10 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"together", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s", ""},
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
+		{"two widgets with timers of their own, whose next ticks come much later", "c1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 10s\nc1 me a0 503 injected wait=1s\nafter 30ms\nc1 me a0 503 injected wait=1s\n" +
+			"after 10s\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 3s", ""},
+		{"two such widgets, one of which is asked to wait", "c1 me a0 503 injected wait=1s\nafter 30ms\nc1 me a0 200\nafter 3s\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 3s", ""},
+		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
 		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
 		{"other pages of a list by other workers, and the one that was asked to wait in time, behind another", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\n" +

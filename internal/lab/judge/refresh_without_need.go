@@ -64,22 +64,23 @@ func (s *session) earlyRefreshes() (early []*Exchange) {
 		if i < 0 || x.told || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
 			continue
 		}
-		last, first, racing := x.refreshes[i], len(early), false // first in early of those without a pause between
-		early = append(early, last)
-		for _, r := range x.refreshes[i+1:] { // those of a race are one
-			if r.Policy.spends() || !r.exchanged() || !s.isEarly(r) {
+		var last *Exchange
+		first, racing := len(early), false // first: index in early of those without a pause between
+		for _, r := range x.refreshes[i:] {
+			switch {
+			case last == nil:
+			case r.Policy.spends(), !r.exchanged(), !s.isEarly(r):
 				continue
-			}
-			if last.End.until(&r.sentAt) > apart {
+			case last.End.until(&r.sentAt) > apart:
 				first, racing = len(early), false
+			default:
+				racing = racing || !r.follows(last)
 			}
-			racing = racing || !r.follows(last)
-			if racing {
-				early = early[:first+1]
+			if last = r; racing {
+				early = early[:first+1] // they do it once
 			} else {
 				early = append(early, r)
 			}
-			last = r
 		}
 	}
 	return early

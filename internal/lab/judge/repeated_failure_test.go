@@ -269,6 +269,9 @@ var failures = []row{
 	{"a poller that logs in anew for each 401, in an outage", loop(5, "c1 me a0 401 token_revoked\nc1 login - 503 injected\nafter 400ms") + "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200", "repeated_failure[2 4 6 8 10 12] repeated_failure[3 5 7 9 11]"},
 	{"five workers that log in at the start, while the service comes up", each("slow 5ms %sms", "c2 login - 503 injected\nafter 11", "c3 login - 503 injected\nafter 28", "c4 login - 503 injected\nafter 15", "c5 login - 503 injected\nafter 31", "c6 login - 503 injected\nafter 400") +
 		each("%s login - 200\nafter 20ms", "c7", "c8", "c9", "c10", "c11") + "after 3s", ""},
+	{"eight workers that log in at the start, at equal distances, while the service comes up", each("slow 5ms %s login - 503 injected\nafter 80ms", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9") +
+		each("%s login - 200\nafter 80ms", "c11", "c12", "c13", "c14", "c15", "c16", "c17", "c18") + "after 3s", ""},
+	{"a login that is tried until the service is up", loop(6, "slow 5ms c2 login - 503 injected\nafter 300ms") + "c2 login - 200\nc2 me a0 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"five widgets a little apart, four tries each, of a server that is down", loop(4, each("slow 5ms c1 me a0 200 lost\nafter %s", "14ms", "34ms", "20ms", "38ms", "800ms")), ""},
 	{"a loop whose requests the library sends again by itself", loop(5, "slow 5ms c1 me a0 200 lost\nafter 1ms\nslow 5ms c2 me a0 200 lost\nafter 400ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
 	{"a loop with a refused refresh for each 401, with a hiccup", "advance 15m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter %s\nslow 5ms c1 refresh r0 401 token_revoked", "0ms", "7ms", "1ms", "0ms", "0ms"), "repeated_failure[" + numbers(2, 11) + "]"},

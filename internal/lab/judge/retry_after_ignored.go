@@ -23,7 +23,8 @@ const precise = 2 * time.Millisecond
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
 // in the second half of the time, too, does not wait at all, and outside a browser a request that succeeds over the
 // connection of the answer, or over one opened since, is the retry. In a browser what comes within apart may have
-// waited for another caller (mayQueue).
+// waited for another caller (mayQueue). And two callers with timers of their own come as long behind one another at each
+// tick (isOfTick).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -51,7 +52,7 @@ func (c *trial) retryAfterIgnored() {
 	}
 	var early, before groups
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && !c.mayBeQueued(p) && c.isDecided(p) {
+		if p.hurried != nil && p.wasIgnored() && !p.isOfTick() && !c.mayBeQueued(p) && c.isDecided(p) {
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -133,6 +134,23 @@ func (p *plea) hurriedWorked() bool {
 		(!p.punctual || p.answer.End.until(&e.sentAt) <= atOnce)
 }
 
+// isOfTick reports whether the request that came too soon is of another caller with a timer of its own, who came as
+// long behind the first at another time, too, although that was served: within 250 ms (stall), and with a rest of twice
+// as long before or after.
+func (p *plea) isOfTick() bool {
+	all, gap := p.line.all, p.answer.sentAt.until(&p.hurried.sentAt)
+	for i, e := range all {
+		if i == 0 || gap > stall || all[i-1].failed() || !all[i-1].endedBefore(e) ||
+			(all[i-1].sentAt.until(&e.sentAt)-gap).Abs() > max(atOnce, gap/4) {
+			continue
+		}
+		if i > 1 && all[i-2].sentAt.until(&all[i-1].sentAt) > 2*gap || i+1 < len(all) && e.sentAt.until(&all[i+1].sentAt) > 2*gap {
+			return true
+		}
+	}
+	return false
+}
+
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
 // was in time for another answer or came over another connection.
 func (p *plea) wasQuiet() bool {
@@ -156,6 +174,7 @@ func (p *plea) connects(e *Exchange) bool {
 // line is the same request, time and again.
 type line struct {
 	session string
+	all     []*Exchange
 	first   []*Exchange // requests that were not in time for any answer
 	pleas   []*plea     // that may still be kept, oldest first
 	owed    []*plea     // those for which no request has come in time, where each counts for the oldest
@@ -188,6 +207,7 @@ func (l *line) add(e *Exchange) *plea {
 	if e.End.Order > l.end.Order && e.took() <= late { // others don't wait for a long poll
 		l.end = e.End
 	}
+	l.all = append(l.all, e)
 	inTime := l.keep(e)
 	if !inTime {
 		l.first = append(l.first, e)

@@ -26,8 +26,8 @@ func roundsOf(row []*Exchange) []int {
 // isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried
 // fewer than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
 //
-// Of what succeeded after the row, requests with a query and body of the row count as tries, until each caller has tried
-// twice. Five or more are taken for callers only when each has done so.
+// Of what succeeded after the row, requests with a query and body of the row count as tries, until each caller has
+// tried twice. Five or more are taken for callers only when each has done so.
 func (c *trial) isStaggered(row []*Exchange) bool {
 	if row[0].isLogin() && row[0].Code == "invalid_credentials" {
 		return false // a page has one form for a password
@@ -120,11 +120,14 @@ func (c *trial) isScattered(row []*Exchange) bool {
 		return false
 	}
 	pauses := pausesOf(row)
-	for i, e := range row[1:] {
-		for _, other := range c.record[c.after(row[i]) : c.after(e)-1] {
-			if other.client == e.client {
-				pauses[i] = max(0, pauses[i]-other.took())
-			}
+	i := 0 // of the pause that is going on
+	for _, other := range c.record[c.after(row[0]):] {
+		switch {
+		case i == len(pauses):
+		case other == row[i+1]:
+			i++
+		case other.client == row[i].client:
+			pauses[i] = max(0, pauses[i]-other.took())
 		}
 	}
 	return slices.Max(pauses) > idle/4 && shrink(pauses, 0, atOnce)
