@@ -112,21 +112,21 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 // as many at most as came without a pause between two refreshes that succeeded.
 func (c *trial) goesRound(row []*Exchange, got *Exchange) bool {
 	refreshes := c.sessions[row[0].Session].refreshes
-	all, together, most := 0, 0, 0
-	for i, e := range row {
+	all, together, most, before := 0, 0, 0, got
+	for _, e := range row {
 		if !got.endedBefore(e) {
 			continue
 		}
-		if row[i-1].End.until(&e.sentAt) > apart {
+		if before.End.until(&e.sentAt) > apart {
 			together = 0
 		}
 		for len(refreshes) > 0 && refreshes[0].endedBefore(e) {
-			if refreshes[0].exchanged() && row[i-1].endedBefore(refreshes[0]) {
+			if refreshes[0].exchanged() && before.endedBefore(refreshes[0]) {
 				together = 0
 			}
 			refreshes = refreshes[1:]
 		}
-		all, together = all+1, together+1
+		all, together, before = all+1, together+1, e
 		most = max(most, together)
 	}
 	return all >= chain*most

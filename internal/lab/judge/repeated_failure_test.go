@@ -262,6 +262,8 @@ var failures = []row{
 	{"two workers that log in at the start, while the service is down, three tries each", loop(3, "slow 5ms c1 login - 503 injected\nafter 20ms\nslow 5ms c1 login - 503 injected\nafter 450ms"), ""},
 	{"five widgets one a little after the other, each with its own refresh in an outage", "advance 15m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter 1ms\nslow 5ms c1 refresh r0 503 injected\nafter %s", "9ms", "21ms", "11ms", "34ms", "900ms") +
 		"c1 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(5, "c1 me a1 200\nafter 10ms"), ""},
+	{"six callers that go on with the old token behind a refresh ahead of time, at two loads", "after 1s\nc1 refresh r0 200\nafter 700ms\n" + loop(2, "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 401 token_expired\nafter 1200ms"), "no_refresh_after_expiry[" + numbers(9, 14) + "] early_refresh[2]"},
+	{"two callers that go on with the old token behind a refresh ahead of time, at six loads", "after 1s\nc1 refresh r0 200\nafter 700ms\n" + loop(6, "slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter 1200ms"), "repeated_failure[" + numbers(3, 14) + "] no_refresh_after_expiry[" + numbers(5, 14) + "] early_refresh[2]"},
 	{"four widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "24ms", "11ms", "28ms", "900ms") +
 		"c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(4, "c1 me b0 200\nafter 10ms"), ""},
 	{"five widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "9ms", "24ms", "11ms", "28ms", "900ms") +
