@@ -70,15 +70,16 @@ func (c *trial) isOneEach(row []*Exchange) bool {
 	if row[0].isAccess() || !c.isScattered(row) {
 		return false
 	}
-	for i, r := range row {
-		met := 0
-		for _, e := range c.record {
-			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && mayBeSame(e, r) {
-				met++
+	i, met := 0, 0
+	for _, e := range c.record {
+		switch {
+		case i < len(row) && e == row[i]:
+			if met <= i {
+				return false
 			}
-		}
-		if met <= i {
-			return false
+			i++
+		case e.isAccess() && e.refused() && inTime(e, row[0]) && mayBeSame(e, row[0]):
+			met++
 		}
 	}
 	return true
@@ -92,7 +93,7 @@ func (c *trial) served(row []*Exchange, within time.Duration) (served []*Exchang
 		if last.End.until(&e.Arrival) > wait {
 			break
 		}
-		if e.isLike(last) && e.received() && !e.failed() {
+		if (e.isLike(last) || e.Path == last.Path && c.isAnew(last, e)) && e.received() && !e.failed() {
 			served = append(served, e)
 		}
 	}
@@ -121,7 +122,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
-	tries, answered, granted := c.refreshesAround(first, last)
+	tries, answered, granted := c.refreshesAround(first, row)
 	again, sooner, kept := 0, false, 0
 	if got != nil {
 		again, sooner = c.sentAgain(got, first, last)
@@ -132,7 +133,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		}
 	}
 	all := again >= len(row)-kept
-	several := t.isTogether() || c.isScattered(row) || got != nil && (tries > 1 || sooner || all && t.isQueue()) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (tries || sooner || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
 	switch {
 	case !several:
@@ -153,13 +154,18 @@ func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
 	anew := got.isLogin() || c.sessions[first.Session].raced != nil // in another session
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
-			anew && e.Session != first.Session && e.User == first.User && c.sessions[e.Session].beganAfter(first) && mayBeSame(first, e)
+			anew && c.isAnew(first, e)
 		if renewed && e.Path == first.Path && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
 			n++
 			sooner = sooner || e.Arrival.Order < last.Arrival.Order
 		}
 	}
 	return n, sooner
+}
+
+// isAnew reports whether e is of a session that the client of before began later for the same user.
+func (c *trial) isAnew(before, e *Exchange) bool {
+	return e.Session != before.Session && e.User == before.User && c.sessions[e.Session].beganAfter(before) && mayBeSame(before, e)
 }
 
 // isBesideOthers reports whether the client had another request under way together with e: one of the same operation or
@@ -173,16 +179,19 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return counts(other) && !other.endedBefore(e) })
 }
 
-// refreshesAround counts the refreshes that may be a reaction to the answers from first to last, those of them that did
-// not fail for now, and those that succeeded. Logins that failed count as tries, too.
-func (c *trial) refreshesAround(first, last *Exchange) (tries, answered, granted int) {
-	for _, r := range c.logins {
-		if r.failed() && first.endedBefore(r) && inTime(last, r) && mayBeSame(first, r) {
-			tries++
-		}
-	}
+// refreshesAround counts the refreshes that may be a reaction to the answers of a row from first on, those that did not
+// fail for now and those that succeeded. It reports whether there was more than one, and they did not take turns with the
+// row, as they do where one caller goes from one to the other and back.
+func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool, answered, granted int) {
+	last := row[len(row)-1]
+	n, tries := 0, 0 // n: of the row, before r
 	for _, r := range c.sessions[first.Session].refreshes {
 		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(&first.Arrival) <= late) {
+			before := n
+			for n < len(row) && row[n].Arrival.Order < r.Arrival.Order {
+				n++
+			}
+			several = several || tries > 0 && n != before+1
 			tries++
 			if !r.failsForNow() {
 				answered++
@@ -192,7 +201,7 @@ func (c *trial) refreshesAround(first, last *Exchange) (tries, answered, granted
 			}
 		}
 	}
-	return tries, answered, granted
+	return several, answered, granted
 }
 
 // givesUp reports whether a client tried in vain to get a new token, or logged out, while the requests from first to
