@@ -22,21 +22,28 @@ type connection struct {
 func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
 	bySession := make(map[string]*connection)
-	var opened *Exchange // the first over the latest connection
+	var opened, lost *Exchange // the first over the latest connection; the latest that a fault kept from the client
 	for _, e := range record {
 		c := all[e.Conn]
 		if c == nil {
 			c = &connection{first: e.Arrival.Order, guest: true}
 			all[e.Conn] = c
-			if c.group = c; opened != nil && e.Opened.Sub(opened.Opened).Abs() <= apart {
+			switch {
+			case opened != nil && e.Opened.Sub(opened.Opened).Abs() <= apart:
 				c.group = opened.conn.group
+			case lost != nil && e.isLike(lost) && e.Opened.After(lost.End.Machine):
+				c.group = lost.conn.group // it opened another one
+			default:
+				c.group = c
 			}
 			opened = e
 		}
 		e.comesAfter(c.last)
 		e.conn, c.uses, c.last = c, c.uses+1, e
-		if e.isLogin() && e.Lost {
-			e.Session = "" // its client has no such session
+		if e.Lost {
+			if lost = e; e.isLogin() {
+				e.Session = "" // its client has no such session
+			}
 		}
 		if e.Session == "" {
 			continue

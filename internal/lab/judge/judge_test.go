@@ -70,6 +70,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"two widgets with timers of their own, whose next ticks come much later", "c1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 10s\nc1 me a0 503 injected wait=1s\nafter 30ms\nc1 me a0 503 injected wait=1s\n" +
 			"after 10s\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 3s", ""},
 		{"two such widgets, one of which is asked to wait", "c1 me a0 503 injected wait=1s\nafter 30ms\nc1 me a0 200\nafter 3s\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 3s", ""},
+		{"a poll that begins a second after the start", "c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\n" + loop(3, "after 100ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[6 7]"},
 		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
 		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
@@ -98,6 +99,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a timer that fires each second", loop(3, "slow 5ms c1 me a0 503 injected wait=2s\nafter 994ms\n") + "c1 me a0 200\nafter 1s\nc1 me a0 200\nafter 3s", "retry_after_ignored[2 3 4 5]"},
 		{"the next page of a suite", "browser\nc3 login:POST - 503 wait=30s injected\nafter 500ms\nc4 login:POST - 200\nc4 me a0 200", ""},
 		{"a page that logs in too soon", "browser\nc3 login:POST - 503 wait=30s injected\nafter 500ms\nc3 login:POST - 200\nc3 me a0 200", "retry_after_ignored[2 3]"},
+		{"a page that logs in too soon, behind a proxy", "proxy\nc3 login:POST - 503 wait=30s injected\nafter 500ms\nc4 login:POST - 200\nc5 me a0 200", "retry_after_ignored[2 3]"},
 		{"a poll beside a long poll of its own", "c2 me a0 200 query=9 later\nc1 me a0 503 wait=2s injected\nafter 300ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 2s\nlater\nafter 3s", "retry_after_ignored[3 4]"},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},

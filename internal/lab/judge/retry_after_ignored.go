@@ -23,8 +23,8 @@ const precise = 2 * time.Millisecond
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
 // in the second half of the time, too, does not wait at all, and outside a browser a request that succeeds over the
 // connection of the answer, or over one opened since, is the retry. In a browser what comes within apart may have
-// waited for another caller (mayQueue). And two callers with timers of their own come as long behind one another at each
-// tick (isOfTick).
+// waited for another caller (mayQueue). And two callers with timers of their own come as long behind one another at
+// each tick (isOfTick).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -135,8 +135,8 @@ func (p *plea) hurriedWorked() bool {
 }
 
 // isOfTick reports whether the request that came too soon is of another caller with a timer of its own, who came as
-// long behind the first at another time, too, although that was served: within 250 ms (stall), and with a rest of twice
-// as long before or after.
+// long behind the first at another time, too, although that was served: within 250 ms (stall), and with rests of twice
+// as long before and after.
 func (p *plea) isOfTick() bool {
 	all, gap := p.line.all, p.answer.sentAt.until(&p.hurried.sentAt)
 	for i, e := range all {
@@ -144,7 +144,7 @@ func (p *plea) isOfTick() bool {
 			(all[i-1].sentAt.until(&e.sentAt)-gap).Abs() > max(atOnce, gap/4) {
 			continue
 		}
-		if i > 1 && all[i-2].sentAt.until(&all[i-1].sentAt) > 2*gap || i+1 < len(all) && e.sentAt.until(&all[i+1].sentAt) > 2*gap {
+		if (i == 1 || all[i-2].sentAt.until(&all[i-1].sentAt) > 2*gap) && (i+1 == len(all) || e.sentAt.until(&all[i+1].sentAt) > 2*gap) {
 			return true
 		}
 	}
@@ -321,8 +321,9 @@ func (l *line) hurry(e *Exchange, excused bool) {
 func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
 		p := l.pleas[i]
+		guest := p.answer.guest()
 		if (p.hurried == nil || p.strange && e.asksFor(p.answer)) && !p.isDue(e) && e.follows(p.answer) && mayBeSame(p.answer, e) &&
-			(l.session != "" || !e.Browser || p.answer.guest() == e.guest()) {
+			(l.session != "" || !e.Browser || guest == nil || guest == e.guest()) {
 			return p
 		}
 	}

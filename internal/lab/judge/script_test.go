@@ -21,6 +21,7 @@ import (
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
 //	browser                      the client is a browser
+//	proxy                        and a proxy opens a connection for each of its requests
 //	c1 refresh r0 200 later      answered at a line "later" only
 //	slow 1s c1 me a0 200         the answer takes its time
 //	empty                        the record is emptied
@@ -47,6 +48,7 @@ type script struct {
 	pending []func() // answers that are still to come
 	session string
 	browser bool
+	proxy   bool
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -96,6 +98,8 @@ func (s *script) step(line string) {
 		s.opened[words[1]] = s.now.Machine
 	case "browser":
 		s.browser = true
+	case "proxy":
+		s.browser, s.proxy = true, true
 	case "defect":
 		s.origin = FromDefect
 	case "policy":
@@ -163,6 +167,9 @@ func (s *script) arrive(words []string) *Exchange {
 	e := &Exchange{Seq: len(s.record) + 1, Epoch: len(s.ended), Policy: s.policy, Arrival: s.mark(), Conn: id, Opened: s.opened[conn], Sent: s.now.Machine,
 		Operation: operation, Method: cmp.Or(method, "GET"), Path: "/" + path, Origin: s.origin, Browser: s.browser,
 		Current: Current{Pair: Pair{Generation: s.pair, Issued: s.issued[s.pair], Lifetime: s.life}}}
+	if s.proxy {
+		e.Opened = time.Time{}
+	}
 	if operation == "login" {
 		e.Session, e.User = s.session, "demo"
 	}
