@@ -99,7 +99,7 @@ func (b *bench) meet(f *fault.Encounter, answer *fault.Tap, r *http.Request) boo
 		b.lab.Answer(answer, r, account.ErrReplaced)
 		return true
 	case !stays:
-		return true
+		panic(http.ErrAbortHandler) // no answer, not an empty one: the client may only have closed its side
 	}
 	return f.Strike(answer)
 }

@@ -32,7 +32,8 @@ func findClients(record []*Exchange, now Mark) {
 			case opened != nil && e.Opened.Sub(opened.Opened).Abs() <= apart:
 				c.group = opened.conn.group
 			case lost != nil && e.isLike(lost) && e.Opened.After(lost.End.Machine):
-				c.group = lost.conn.group // it opened another one
+				c.group = lost.conn.group // its client opened another one
+				c.join(lost.conn.client())
 			default:
 				c.group = c
 			}

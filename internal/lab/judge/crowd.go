@@ -40,11 +40,13 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	return c.comesBack(row) || row[0].isLogin() && c.isServedEach(row)
 }
 
-// isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time.
+// isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time, and the first of
+// them after a rest that one caller did not make before: more than twice as long.
 func (c *trial) isServedEach(row []*Exchange) bool {
 	served := c.served(row, pause)
 	n := len(served)
-	return n >= len(row) || n > 0 && !c.isPast(served[n-1].End)
+	return n > 0 && (n >= len(row) || !c.isPast(served[n-1].End)) &&
+		row[len(row)-1].End.until(&served[0].sentAt) > 2*slices.Max(pausesOf(row))
 }
 
 // withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was
@@ -181,7 +183,7 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 
 // refreshesAround counts the refreshes that may be a reaction to the answers of a row from first on, those that did not
 // fail for now and those that succeeded. It reports whether there was more than one, and they did not take turns with the
-// row, as they do where one caller goes from one to the other and back.
+// row, as they do where one caller goes from one to the other and back, nor came sooner than as many requests.
 func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool, answered, granted int) {
 	last := row[len(row)-1]
 	n, tries := 0, 0 // n: of the row, before r
@@ -191,8 +193,8 @@ func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool,
 			for n < len(row) && row[n].Arrival.Order < r.Arrival.Order {
 				n++
 			}
-			several = several || tries > 0 && n != before+1
 			tries++
+			several = several || tries > 1 && n != before+1 && n >= tries
 			if !r.failsForNow() {
 				answered++
 			}

@@ -268,6 +268,9 @@ var failures = []row{
 	{"a loop of 401 and a login that fails, until it succeeds", "advance 15m\n" + loop(5, "slow 5ms c1 me a0 401 token_expired\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter 20ms") + "c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[2 4 6 8 10] repeated_failure[3 5 7 9 11]"},
 	{"a loop on a login that fails, and is cut now and then", each("slow 5ms %s\nafter 300ms", "c2 login - 503 injected", "c2 login - 503 injected", "c2 login - 200 lost",
 		"c3 login - 503 injected", "c3 login - 503 injected", "c3 login - 200 lost", "c4 login - 503 injected"), "repeated_failure[" + numbers(2, 8) + "]"},
+	{"a readiness check by login, and a suite whose tests log in", loop(8, "slow 5ms c2 login - 503 injected\nafter 50ms") + loop(10, "c2 login - 200\nafter 100ms") + "after 3s", "repeated_failure[" + numbers(2, 9) + "]"},
+	{"a loop of 401 and a refresh that the library tries twice, and a login at last", "advance 15m\n" + loop(6, "slow 5ms c1 me a0 401 token_expired\nafter 1ms\nc1 refresh r0 200 lost\nafter 1ms\nc1 refresh r0 200 lost\nafter 10ms") + "after 800ms\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
+		"repeated_failure[2 5 8 11 14 17]"},
 	{"four widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "24ms", "11ms", "28ms", "900ms") +
 		"c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(4, "c1 me b0 200\nafter 10ms"), ""},
 	{"five widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "9ms", "24ms", "11ms", "28ms", "900ms") +
@@ -275,8 +278,8 @@ var failures = []row{
 	{"a poller that logs in anew for each 401, in an outage", loop(5, "c1 me a0 401 token_revoked\nc1 login - 503 injected\nafter 400ms") + "c1 me a0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200", "repeated_failure[2 4 6 8 10 12] repeated_failure[3 5 7 9 11]"},
 	{"five workers that log in at the start, while the service comes up", each("slow 5ms %sms", "c2 login - 503 injected\nafter 11", "c3 login - 503 injected\nafter 28", "c4 login - 503 injected\nafter 15", "c5 login - 503 injected\nafter 31", "c6 login - 503 injected\nafter 400") +
 		each("%s login - 200\nafter 20ms", "c7", "c8", "c9", "c10", "c11") + "after 3s", ""},
-	{"eight workers that log in at the start, at equal distances, while the service comes up", each("slow 5ms %s login - 503 injected\nafter 80ms", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9") +
-		each("%s login - 200\nafter 80ms", "c11", "c12", "c13", "c14", "c15", "c16", "c17", "c18") + "after 3s", ""},
+	{"eight workers that log in at the start, at equal distances, while the service comes up", each("slow 5ms %s login - 503 injected\nafter 40ms", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9") +
+		"after 200ms\n" + each("%s login - 200\nafter 80ms", "c11", "c12", "c13", "c14", "c15", "c16", "c17", "c18") + "after 3s", ""},
 	{"a login that is tried until the service is up", loop(6, "slow 5ms c2 login - 503 injected\nafter 300ms") + "c2 login - 200\nc2 me a0 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"five widgets a little apart, four tries each, of a server that is down", loop(4, each("slow 5ms c1 me a0 200 lost\nafter %s", "14ms", "34ms", "20ms", "38ms", "800ms")), ""},
 	{"a loop whose requests the library sends again by itself", loop(5, "slow 5ms c1 me a0 200 lost\nafter 1ms\nslow 5ms c2 me a0 200 lost\nafter 400ms"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},

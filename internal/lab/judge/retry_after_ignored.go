@@ -166,9 +166,9 @@ func (p *plea) wasQuiet() bool {
 	return true
 }
 
-// connects reports whether e came over the connection of the answer, or over one opened since.
+// connects reports whether e came over the connection of the answer, or over one opened since, or a proxy hides that.
 func (p *plea) connects(e *Exchange) bool {
-	return e.Conn == p.answer.Conn || e.Opened.After(p.answer.End.Machine)
+	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
 // line is the same request, time and again.
@@ -322,8 +322,9 @@ func (l *line) pleaBefore(e *Exchange) *plea {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
 		p := l.pleas[i]
 		guest := p.answer.guest()
-		if (p.hurried == nil || p.strange && e.asksFor(p.answer)) && !p.isDue(e) && e.follows(p.answer) && mayBeSame(p.answer, e) &&
-			(l.session != "" || !e.Browser || guest == nil || guest == e.guest()) {
+		if (p.hurried == nil || p.strange && e.asksFor(p.answer)) && !p.isDue(e) && e.follows(p.answer) &&
+			(mayBeSame(p.answer, e) && (l.session != "" || !e.Browser || guest == nil || guest == e.guest()) ||
+				l.session == "" && !e.Browser && e.client.guest && isSibling(p.answer, e)) {
 			return p
 		}
 	}
