@@ -182,8 +182,8 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 }
 
 // refreshesAround counts the refreshes that may be a reaction to the answers of a row from first on, those that did not
-// fail for now and those that succeeded. It reports whether there was more than one, and they did not take turns with the
-// row, as they do where one caller goes from one to the other and back, nor came sooner than as many requests.
+// fail for now and those that succeeded. It reports whether there was more than one, and they did not take turns with
+// the row, as they do where one caller goes from one to the other and back, nor came sooner than as many requests.
 func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool, answered, granted int) {
 	last := row[len(row)-1]
 	n, tries := 0, 0 // n: of the row, before r
