@@ -6,17 +6,15 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"authhub/internal/reply"
+	"authhub/internal/request"
 )
 
 // Config is what an edge needs to know.
@@ -42,7 +40,7 @@ type edge struct {
 
 // New returns the edge of c.Next.
 func New(c Config) http.Handler {
-	return &edge{c, hostName(c.BaseHost), slices.Contains(c.Origins, "*"), http.NewCrossOriginProtection()}
+	return &edge{c, request.HostName(c.BaseHost), slices.Contains(c.Origins, "*"), http.NewCrossOriginProtection()}
 }
 
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +119,7 @@ func varyIfKept(h http.Header) {
 // admit refuses what a page of a foreign origin may not do, which is anything but being linked to, and marks the answer
 // as readable by the origin that asks where it may read it.
 func (e *edge) admit(answer http.Header, r *http.Request) error {
-	if e.Loopback && r.Host != e.BaseHost && !isLoopback(r.Host) && hostName(r.Host) != e.baseName {
+	if e.Loopback && r.Host != e.BaseHost && !request.IsLoopback(r.Host) && request.HostName(r.Host) != e.baseName {
 		return reply.Fail(http.StatusForbidden, "forbidden_host",
 			"This hub only answers requests to a loopback host or to its base URL. Set -base-url to the address that clients use.")
 	}
@@ -181,7 +179,7 @@ func (e *edge) names(origin string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme+"://"+u.Host == origin && isLoopback(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme+"://"+u.Host == origin && request.IsLoopback(u.Host)
 }
 
 // answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight).
@@ -194,23 +192,4 @@ func answerPreflight(w http.ResponseWriter, r *http.Request) {
 	h["Access-Control-Max-Age"] = []string{"600"}
 	h["Vary"] = []string{"Origin, Access-Control-Request-Headers"}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// hostName returns a host without port, brackets and final dot, in lower case. Rebinding is a matter of names: the
-// port is not looked at.
-func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-}
-
-// isLoopback reports whether a host, with or without a port, names this machine itself.
-func isLoopback(host string) bool {
-	name := hostName(host)
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761 section 6.3
-		return true
-	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.IsLoopback()
 }

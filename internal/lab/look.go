@@ -30,7 +30,7 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	elsewhere, _ := strconv.ParseBool(r.URL.Query().Get("others"))
 	seen := &record.Request{Exchange: judge.Exchange{Operation: operation, Method: strings.Clone(r.Method), Path: strings.Clone(r.URL.Path),
 		Query:      maphash.String(b.lab.identity, r.URL.RawQuery+" "+r.Header.Get("Range")) + uint64(r.ContentLength),
-		Everywhere: everywhere, Elsewhere: elsewhere, Browser: isBrowser(r.UserAgent())}}
+		Everywhere: everywhere, Elsewhere: elsewhere, Browser: isBrowser(r)}}
 	var addressed string
 	if addressed, seen.InAddress = tokenInAddress(r); addressed != "" {
 		c, _ := b.hub.Load().Signer.Open(addressed)
@@ -49,10 +49,13 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	return seen, token
 }
 
-// isBrowser reports whether an agent says that it is a browser. What only imitates one has connections of its own kind.
-func isBrowser(agent string) bool {
-	return strings.HasPrefix(agent, "Mozilla/") && !strings.Contains(agent, "jsdom/") && !strings.Contains(agent, "HappyDOM/") &&
-		!strings.Contains(agent, "PowerShell/")
+// isBrowser reports whether a browser sent r. What only names itself so has connections of its own kind (jsdom, an API
+// client of Playwright, PowerShell). Browsers say to this machine in which mode they fetch (Fetch Metadata section 2.2);
+// of WebKit, whose version in the agent has been 605 since 2018, that is not sure.
+func isBrowser(r *http.Request) bool {
+	agent := r.UserAgent()
+	return strings.HasPrefix(agent, "Mozilla/") &&
+		(r.Header["Sec-Fetch-Mode"] != nil || strings.Contains(agent, "AppleWebKit/605") || !request.IsLoopback(r.Host))
 }
 
 // digestBody returns a digest of the body. A run says part of what it does in the query. The bodies of authentication
