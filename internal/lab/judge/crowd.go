@@ -45,7 +45,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 func (c *trial) isServedEach(row []*Exchange) bool {
 	served := c.served(row, pause)
 	n := len(served)
-	return n > 0 && (n >= len(row) || !c.isPast(served[n-1].End)) &&
+	return n > 0 && len(row) >= chain && (n >= len(row) || !c.isPast(served[n-1].End)) &&
 		row[len(row)-1].End.until(&served[0].sentAt) > 2*slices.Max(pausesOf(row))
 }
 

@@ -70,6 +70,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"two widgets with timers of their own, whose next ticks come much later", "c1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 10s\nc1 me a0 503 injected wait=1s\nafter 30ms\nc1 me a0 503 injected wait=1s\n" +
 			"after 10s\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 3s", ""},
 		{"two such widgets, one of which is asked to wait", "c1 me a0 503 injected wait=1s\nafter 30ms\nc1 me a0 200\nafter 3s\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 3s", ""},
+		{"a poll that goes on in its rhythm over the connections of others", "c1 me a0 200\nc2 listing a0 200\nafter 500ms\nc1 me a0 200\nafter 500ms\nc2 me a0 429 injected wait=2s\n" + loop(8, "after 500ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[5 6]"},
 		{"a poll that begins a second after the start", "c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\n" + loop(3, "after 100ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[6 7]"},
 		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},

@@ -271,6 +271,9 @@ var failures = []row{
 	{"a readiness check by login, and a suite whose tests log in", loop(8, "slow 5ms c2 login - 503 injected\nafter 50ms") + loop(10, "c2 login - 200\nafter 100ms") + "after 3s", "repeated_failure[" + numbers(2, 9) + "]"},
 	{"a loop of 401 and a refresh that the library tries twice, and a login at last", "advance 15m\n" + loop(6, "slow 5ms c1 me a0 401 token_expired\nafter 1ms\nc1 refresh r0 200 lost\nafter 1ms\nc1 refresh r0 200 lost\nafter 10ms") + "after 800ms\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
 		"repeated_failure[2 5 8 11 14 17]"},
+	{"a login that is cut and tried again at once, until it works", loop(6, "slow 5ms c2 login - 200 lost\nafter 1ms") + "c2 login - 200\nafter 3s", ""},
+	{"eight callers in the queue of one connection, a little apart, behind a refresh that takes some time", "advance 15m\nslow 5ms c1 me a0 401 token_expired\nslow 100ms c1 refresh r0 200\n" +
+		each("slow 5ms c1 me a0 401 token_expired\nafter %s", "1ms", "0ms", "2ms", "1ms", "0ms", "1ms", "1ms") + loop(8, "c1 me a1 200") + "after 3s", ""},
 	{"four widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "24ms", "11ms", "28ms", "900ms") +
 		"c1 me a0 401 token_revoked\nc1 login - 200 other\n" + loop(4, "c1 me b0 200\nafter 10ms"), ""},
 	{"five widgets a little apart that log in anew for each 401, in an outage", each("slow 5ms c1 me a0 401 token_revoked\nafter 1ms\nslow 5ms c1 login - 503 injected\nafter %s", "9ms", "24ms", "11ms", "28ms", "900ms") +

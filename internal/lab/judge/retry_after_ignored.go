@@ -21,10 +21,10 @@ const precise = 2 * time.Millisecond
 //
 // Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
 // the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
-// in the second half of the time, too, does not wait at all, and outside a browser a request that succeeds over the
-// connection of the answer, or over one opened since, is the retry. In a browser what comes within apart may have
-// waited for another caller (mayQueue). And two callers with timers of their own come as long behind one another at
-// each tick (isOfTick).
+// in the second half of the time, too, or goes on in an even rhythm (isEven), does not wait at all, and outside a
+// browser a request that succeeds over the connection of the answer, or over one opened since, is the retry. In a
+// browser what comes within apart may have waited for another caller (mayQueue). And two callers with timers of their
+// own come as long behind one another at each tick (isOfTick).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -46,7 +46,7 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for _, p := range all {
-		if p.hurried != nil && !p.spell.restless && (!p.wasQuiet() || c.wasAlone(p)) {
+		if p.hurried != nil && !p.spell.restless && (!p.wasQuiet() || c.wasAlone(p) || p.isEven()) {
 			p.spell.restless = true
 		}
 	}
@@ -149,6 +149,19 @@ func (p *plea) isOfTick() bool {
 		}
 	}
 	return false
+}
+
+// isEven reports whether the request that came too soon is one of a poll that goes on as before: as long behind the
+// answer as that behind the request before, and the next behind it. Two callers would not take turns so evenly.
+func (p *plea) isEven() bool {
+	all := p.line.all
+	i := slices.Index(all, p.answer)
+	if i < 1 || i+2 >= len(all) || all[i+1] != p.hurried {
+		return false
+	}
+	gap := p.answer.sentAt.until(&p.hurried.sentAt)
+	return gap > stall && (all[i-1].sentAt.until(&p.answer.sentAt)-gap).Abs() <= tolerance &&
+		(p.hurried.sentAt.until(&all[i+2].sentAt)-gap).Abs() <= tolerance
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what

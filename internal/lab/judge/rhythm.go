@@ -114,7 +114,7 @@ func (e *Exchange) isBusyUntil(next *Exchange) bool {
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
 // callers who begin one shortly after the other: some came sooner than the one before, but not all with little pauses.
-// The time that other work of the client took is no pause.
+// The time that other failures of the client took meanwhile is no pause.
 func (c *trial) isScattered(row []*Exchange) bool {
 	if len(row) < chain || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall {
 		return false
@@ -126,7 +126,7 @@ func (c *trial) isScattered(row []*Exchange) bool {
 		case i == len(pauses):
 		case other == row[i+1]:
 			i++
-		case other.client == row[i].client:
+		case other.client == row[i].client && other.failed() && row[i].endedBefore(other) && other.endedBefore(row[i+1]):
 			pauses[i] = max(0, pauses[i]-other.took())
 		}
 	}
