@@ -83,7 +83,7 @@ func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 			rest = &broken{err}
 		}
 		r.Body = &replayed{io.MultiReader(bytes.NewReader(body), rest), body, r.Body}
-	case r.Header["Expect"] == nil:
+	case r.Body != http.NoBody && r.Header["Expect"] == nil:
 		r.Body = &opening{r.Body, &h, request.MaxBody}
 	}
 	return &h

@@ -28,7 +28,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
-		row[0].isRefresh() && (!whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row)), c.isOneEach(row):
+		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row), c.isOneEach(row):
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
@@ -124,7 +124,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
-	tries, answered, granted := c.refreshesAround(first, row)
+	ownEach, answered, granted := c.refreshesAround(first, row)
 	again, sooner, kept := 0, false, 0
 	if got != nil {
 		again, sooner = c.sentAgain(got, first, last)
@@ -135,7 +135,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 		}
 	}
 	all := again >= len(row)-kept
-	several := t.isTogether() || c.isScattered(row) || got != nil && (tries || sooner || all && t.isQueue()) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
 	switch {
 	case !several:
