@@ -31,7 +31,7 @@ func newResponse(w http.ResponseWriter, r *http.Request, seen *record.Request, c
 		if body, ok := r.Body.(*opening); ok {
 			body.complete(w)
 		}
-		if seen.Operation == "logout" || seen.Operation == "refresh" && (seen.Policy.Allow || seen.Policy.NoRotation) || a.fails() {
+		if seen.Operation == "logout" || seen.Operation == "refresh" && !seen.Policy.Spends() || a.fails() {
 			linger(r.Context(), seen.Arrival.Machine)
 		}
 	}

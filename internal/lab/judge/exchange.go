@@ -68,8 +68,8 @@ type Policy struct {
 	NoRotation bool          // the refresh token stays
 }
 
-// spends reports whether a refresh makes its token worthless, sooner or later.
-func (p Policy) spends() bool { return !p.Allow && !p.NoRotation }
+// Spends reports whether a refresh makes its token worthless, sooner or later.
+func (p Policy) Spends() bool { return !p.Allow && !p.NoRotation }
 
 // Origin says where a session comes from.
 type Origin int

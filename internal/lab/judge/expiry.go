@@ -78,7 +78,7 @@ func (s *session) place(r *Exchange, sent, gave *expiry) *expiry {
 	case sent != nil && !s.overFor(sent, r):
 		sent.add(r)
 		return sent
-	case sent != nil && r.Policy.spends():
+	case sent != nil && r.Policy.Spends():
 		sent.late = append(sent.late, r)
 		return nil
 	case sent == nil && gave != nil && s.goesOn(gave, r):

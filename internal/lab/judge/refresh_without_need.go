@@ -69,7 +69,7 @@ func (s *session) earlyRefreshes() (early []*Exchange) {
 		for _, r := range x.refreshes[i:] {
 			switch {
 			case last == nil:
-			case r.Policy.spends(), !r.exchanged(), !s.isEarly(r):
+			case r.Policy.Spends(), !r.exchanged(), !s.isEarly(r):
 				continue
 			case last.End.until(&r.sentAt) > apart:
 				first, racing = len(early), false
@@ -93,7 +93,7 @@ func (s *session) isEarly(r *Exchange) bool {
 	if e := s.given[r.Current.Generation]; e != nil && e.endedBefore(r) { // a client may measure by its own clock
 		left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
 	}
-	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.spends() || !s.callsFor(r)) &&
+	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.Spends() || !s.callsFor(r)) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 

@@ -7,7 +7,7 @@ package judge
 // the new pair when it sent it; and what the policy in force allows. Under grace that is a repeat that gets the same
 // successor again; with reuse allowed, or without rotation, it is every repeat.
 func (c *trial) twoRefreshes(x *expiry) {
-	if !x.refreshes[0].Policy.spends() || x.success == nil {
+	if !x.refreshes[0].Policy.Spends() || x.success == nil {
 		return
 	}
 	var shown []*Exchange // one that succeeded among them
