@@ -100,6 +100,7 @@ type plea struct {
 	_       [0]func() // as in Exchange
 	answer  *Exchange
 	line    *line
+	at      int           // index in line.all of the answer
 	next    int           // index in line.first of what came next
 	burst   *burst        // of the answer
 	spell   *spell        // of the answer
@@ -138,30 +139,33 @@ func (p *plea) hurriedWorked() bool {
 // long behind the first at another time, too, although that was served: within 250 ms (stall), and with rests of twice
 // as long before and after.
 func (p *plea) isOfTick() bool {
-	all, gap := p.line.all, p.answer.sentAt.until(&p.hurried.sentAt)
-	for i, e := range all {
-		if i == 0 || gap > stall || all[i-1].failed() || !all[i-1].endedBefore(e) ||
-			(all[i-1].sentAt.until(&e.sentAt)-gap).Abs() > max(atOnce, gap/4) {
-			continue
-		}
-		if (i == 1 || all[i-2].sentAt.until(&all[i-1].sentAt) > 2*gap) && (i+1 == len(all) || e.sentAt.until(&all[i+1].sentAt) > 2*gap) {
+	gap := p.answer.sentAt.until(&p.hurried.sentAt)
+	if gap > stall {
+		return false
+	}
+	all := p.line.all
+	for i, e := range all[1:] {
+		first, between := all[i], p.line.gapBefore(i+1)
+		if !first.failed() && first.endedBefore(e) && (between-gap).Abs() <= max(atOnce, gap/4) &&
+			(i == 0 || p.line.gapBefore(i) > 2*gap) && (i+2 == len(all) || p.line.gapBefore(i+2) > 2*gap) {
 			return true
 		}
 	}
 	return false
 }
 
+// gapBefore returns how long after the one before it a request of the line was sent.
+func (l *line) gapBefore(i int) time.Duration { return l.all[i-1].sentAt.until(&l.all[i].sentAt) }
+
 // isEven reports whether the request that came too soon is one of a poll that goes on as before: as long behind the
 // answer as that behind the request before, and the next behind it. Two callers would not take turns so evenly.
 func (p *plea) isEven() bool {
-	all := p.line.all
-	i := slices.Index(all, p.answer)
-	if i < 1 || i+2 >= len(all) || all[i+1] != p.hurried {
+	l, i := p.line, p.at
+	if i < 1 || i+2 >= len(l.all) || l.all[i+1] != p.hurried {
 		return false
 	}
-	gap := p.answer.sentAt.until(&p.hurried.sentAt)
-	return gap > stall && (all[i-1].sentAt.until(&p.answer.sentAt)-gap).Abs() <= tolerance &&
-		(p.hurried.sentAt.until(&all[i+2].sentAt)-gap).Abs() <= tolerance
+	gap := l.gapBefore(i + 1)
+	return gap > stall && (l.gapBefore(i)-gap).Abs() <= tolerance && (l.gapBefore(i+2)-gap).Abs() <= tolerance
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
@@ -187,7 +191,7 @@ func (p *plea) connects(e *Exchange) bool {
 // line is the same request, time and again.
 type line struct {
 	session string
-	all     []*Exchange
+	all     []*Exchange // in order of arrival
 	first   []*Exchange // requests that were not in time for any answer
 	pleas   []*plea     // that may still be kept, oldest first
 	owed    []*plea     // those for which no request has come in time, where each counts for the oldest
@@ -232,7 +236,7 @@ func (l *line) add(e *Exchange) *plea {
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
 	}
-	p := &plea{answer: e, line: l, next: len(l.first), burst: l.burst, spell: l.spell, slack: pause}
+	p := &plea{answer: e, line: l, at: len(l.all) - 1, next: len(l.first), burst: l.burst, spell: l.spell, slack: pause}
 	e.plea, l.pleas, l.owed = p, append(l.pleas, p), append(l.owed, p)
 	return p
 }
