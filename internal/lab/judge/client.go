@@ -18,7 +18,8 @@ type connection struct {
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
-// Those over which one session is used are of one client: tabs and workers that share a session count as one.
+// Those over which one session is used are of one client: tabs and workers that share a session count as one. A login
+// whose answer was lost is of no session.
 func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
 	bySession := make(map[string]*connection)
@@ -43,7 +44,7 @@ func findClients(record []*Exchange, now Mark) {
 		e.conn, c.uses, c.last = c, c.uses+1, e
 		if e.Lost {
 			if lost = e; e.isLogin() {
-				e.Session = "" // its client has no such session
+				e.Session = ""
 			}
 		}
 		if e.Session == "" {

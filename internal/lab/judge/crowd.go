@@ -184,7 +184,7 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 // refreshesAround counts the refreshes that may be a reaction to the answers of a row from first on, those that did not
 // fail for now and those that succeeded. It reports whether there was more than one, and they did not take turns with
 // the row, as they do where one caller goes from one to the other and back, nor came sooner than as many requests.
-func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool, answered, granted int) {
+func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (ownEach bool, answered, granted int) {
 	last := row[len(row)-1]
 	n, tries := 0, 0 // n: of the row, before r
 	for _, r := range c.sessions[first.Session].refreshes {
@@ -194,7 +194,7 @@ func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool,
 				n++
 			}
 			tries++
-			several = several || tries > 1 && n != before+1 && n >= tries
+			ownEach = ownEach || tries > 1 && n != before+1 && n >= tries
 			if !r.failsForNow() {
 				answered++
 			}
@@ -203,7 +203,7 @@ func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (several bool,
 			}
 		}
 	}
-	return several, answered, granted
+	return ownEach, answered, granted
 }
 
 // givesUp reports whether a client tried in vain to get a new token, or logged out, while the requests from first to
@@ -311,10 +311,13 @@ func (c *trial) after(e *Exchange) int {
 	return i
 }
 
-// isLike reports whether e is what other asks for, with whatever token of its session.
+// isLike reports whether e is what other asks for, with whatever token of its session. Each login has one of its own.
 func (e *Exchange) isLike(other *Exchange) bool {
-	if e.place() != other.place() || e.Session != other.Session && !e.isLogin() {
+	switch {
+	case e.place() != other.place():
 		return false
+	case e.isLogin(), e.Session == "" && other.Session == "":
+		return e.Presented == other.Presented && e.Body == other.Body
 	}
-	return e.Session != "" && !e.isLogin() || e.Presented == other.Presented && e.Body == other.Body
+	return e.Session == other.Session
 }
