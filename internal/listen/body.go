@@ -41,19 +41,19 @@ func (b *Body) Read(p []byte) (int, error) {
 
 // Bodies that nobody has read, as those of refused requests are. net/http reads the rest of short ones.
 const (
-	shortBody = 256 << 10   // bytes
-	drained   = 64 << 20    // bytes of a longer one that are read
-	drainTime = time.Second // that this takes at most
+	shortBody  = 256 << 10   // bytes
+	drained    = 64 << 20    // bytes of a longer one that are read
+	drainPause = time.Second // that the next part may take
 )
 
 // drain has next answer, and reads what it has left of the body before the answer leaves. Many clients read no answer
 // before they have sent all: to them the connection would seem broken. Those that ask first (Expect) have not sent it.
-func drain(next http.Handler) http.Handler {
+func (t Timeouts) drain(next http.Handler) http.Handler {
+	t.Read = drainPause
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r)
 		if (r.ContentLength < 0 || r.ContentLength > shortBody) && r.Header["Expect"] == nil {
-			http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
-			io.CopyN(io.Discard, r.Body, drained) // what is left over then ends with the connection
+			io.CopyN(io.Discard, t.Body(w, r.Body), drained) // what is left over then ends with the connection
 		}
 	})
 }

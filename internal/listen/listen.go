@@ -68,7 +68,7 @@ type Server struct {
 // Start answers on listener from now on.
 func Start(listener net.Listener, c Config) *Server {
 	s := &Server{ended: make(chan error, 1), log: c.Log, http: &http.Server{
-		Handler:           drain(c.Handler),
+		Handler:           c.Timeouts.drain(c.Handler),
 		ReadHeaderTimeout: c.Timeouts.Header,
 		ReadTimeout:       c.Timeouts.Read,
 		WriteTimeout:      c.Timeouts.Write,
