@@ -103,6 +103,16 @@ var cleanElsewhere = []behaviour{
 		}
 		c.send("GET", mePath+"?token=abc", nil, c.tokens.access)
 	}},
+	{"a page that sends null for the token that it does not have, before each of six logins", nil, quiet, func(w *world) {
+		c := w.newTab(nil)
+		for range 6 {
+			c.send("POST", refreshPath, object{"refresh_token": "undefined"}, "")
+			c.meWith("null")
+			c.login("demo")
+			c.me()
+			c.logout()
+		}
+	}},
 	{"four tries with a wrong password", nil, quiet, func(w *world) {
 		c := w.newTab(nil)
 		for range 4 {

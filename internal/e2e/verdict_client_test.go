@@ -31,7 +31,7 @@ type tab struct {
 	tokens *tokens
 	single sync.Mutex // held while a well-made client refreshes
 	agent  string     // User-Agent; "": that of net/http
-	mode   string     // Sec-Fetch-Mode, which browsers send
+	site   string     // Sec-Fetch-Site, which browsers send
 	part   string     // Range of the files that it gets; "": all
 }
 
@@ -73,7 +73,7 @@ func (t *tab) over(connections int) *tab {
 
 // inBrowser makes the tab one of a browser, with its six connections.
 func (t *tab) inBrowser() *tab {
-	t.agent, t.mode = "Mozilla/5.0", "cors"
+	t.agent, t.site = "Mozilla/5.0", "same-origin"
 	return t.over(6)
 }
 
@@ -130,7 +130,7 @@ func (t *tab) sendIn(ctx context.Context, method, target string, body any, token
 		return 0, answer
 	}
 	r.Header.Set("Content-Type", media)
-	for name, value := range map[string]string{"User-Agent": t.agent, "Sec-Fetch-Mode": t.mode, "Range": t.part} {
+	for name, value := range map[string]string{"User-Agent": t.agent, "Sec-Fetch-Site": t.site, "Range": t.part} {
 		if value != "" {
 			r.Header.Set(name, value)
 		}

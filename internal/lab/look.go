@@ -43,19 +43,19 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	} else if operation == "other" {
 		seen.Path = request.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
-	if token != "" {
+	if mayBeToken(token) {
 		seen.Presented = maphash.String(b.lab.identity, token)
 	}
 	return seen, token
 }
 
 // isBrowser reports whether a browser sent r. What only names itself so has connections of its own kind (jsdom, an API
-// client of Playwright, PowerShell). Browsers say to this machine in which mode they fetch (Fetch Metadata section 2.2);
-// of WebKit, whose version in the agent has been 605 since 2018, that is not sure.
+// client of Playwright, PowerShell). Browsers say to this machine from where they fetch (Fetch Metadata section 2.4),
+// while Node says in which mode only; of WebKit, whose version in the agent has been 605 since 2018, that is not sure.
 func isBrowser(r *http.Request) bool {
 	agent := r.UserAgent()
 	return strings.HasPrefix(agent, "Mozilla/") &&
-		(r.Header["Sec-Fetch-Mode"] != nil || strings.Contains(agent, "AppleWebKit/605") || !request.IsLoopback(r.Host))
+		(r.Header["Sec-Fetch-Site"] != nil || strings.Contains(agent, "AppleWebKit/605") || !request.IsLoopback(r.Host))
 }
 
 // digestBody returns a digest of the body. A run says part of what it does in the query. The bodies of authentication
