@@ -30,7 +30,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row), c.isOneEach(row):
 		return true
-	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
+	case whole.beside == 0 && isBackoff(row):
 		return false
 	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
@@ -125,44 +125,45 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
 	}
 	got := c.nextTokens(first)
 	ownEach, answered, granted := c.refreshesAround(first, row)
-	again, sooner, kept := 0, false, 0
+	var again []*Exchange
+	kept := 0
 	if got != nil {
-		again, sooner = c.sentAgain(got, first, last)
+		again = c.sentAgain(got, first, last)
 	}
 	for _, e := range row {
 		if e.Lost && e.Hub == 401 { // a fault kept from the client that the token had ended
 			kept++
 		}
 	}
-	all := again >= len(row)-kept
-	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner || all && t.isQueue()) ||
+	all := len(again) >= len(row)-kept
+	sooner := len(again) > 0 && again[0].Arrival.Order < last.Arrival.Order
+	goesOn := !fewRounds && isTimer(row) && (len(again) == 0 || len(roundsOf(again)) >= chain)
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach && !goesOn || sooner || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
 	switch {
 	case !several:
 		return false
-	case all, again*2 > len(row)-kept && (fewRounds || got.Arrival.Order < last.Arrival.Order):
+	case all, len(again)*2 > len(row)-kept && (fewRounds || got.Arrival.Order < last.Arrival.Order):
 		return true
 	case granted > 0 && answered*2 > len(row):
-		return again*2 >= granted || c.sessions[first.Session].raced != nil
+		return len(again)*2 >= granted || c.sessions[first.Session].raced != nil
 	case got != nil && t.isTogether() && fewRounds && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
 	return fewRounds && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
 }
 
-// sentAgain counts the requests with new tokens that may be those from first to last again, and reports whether one of
-// them came sooner than last.
-func (c *trial) sentAgain(got, first, last *Exchange) (n int, sooner bool) {
+// sentAgain returns the requests with new tokens that may be those from first to last again.
+func (c *trial) sentAgain(got, first, last *Exchange) (again []*Exchange) {
 	anew := got.isLogin() || c.sessions[first.Session].raced != nil // in another session
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
 			anew && c.isAnew(first, e)
 		if renewed && e.Path == first.Path && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
-			n++
-			sooner = sooner || e.Arrival.Order < last.Arrival.Order
+			again = append(again, e)
 		}
 	}
-	return n, sooner
+	return again
 }
 
 // isAnew reports whether e is of a session that the client of before began later for the same user.
@@ -188,7 +189,7 @@ func (c *trial) refreshesAround(first *Exchange, row []*Exchange) (ownEach bool,
 	last := row[len(row)-1]
 	n, tries := 0, 0 // n: of the row, before r
 	for _, r := range c.sessions[first.Session].refreshes {
-		if inTime(last, r) && (r.Arrival.Order > first.Arrival.Order || r.End.until(&first.Arrival) <= late) {
+		if inTime(last, r) && r.renews(first) {
 			before := n
 			for n < len(row) && row[n].Arrival.Order < r.Arrival.Order {
 				n++

@@ -76,6 +76,8 @@ func TestRefreshWithoutNeed(t *testing.T) {
 			"c1 refresh r0 200\nc2 refresh r0 200\nc3 refresh r0 200\nc1 me a1 200\nc2 me a2 200\nc3 me a3 200\nadvance 16m\nc1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a4 200\n" +
 			"after 200ms\nc2 me a2 401 token_expired\nc2 refresh r2 200\nc2 me a5 200\nafter 200ms\nc3 me a3 401 token_expired\nc3 refresh r3 200\nc3 me a6 200", ""},
 		{"three times", "c1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[2 3 4]"},
+		{"three times, and a copy of the tab sends the first token again", "c1 refresh r0 200\nafter 500ms\nc1 refresh r1 200\nafter 500ms\nc1 refresh r2 200\nafter 2s\nc2 refresh r0 401 token_reused",
+			"refresh_without_need[2 3 4] two_refreshes[2 5]"},
 		{"twice", "c1 refresh r0 200\nc1 refresh r1 200", "early_refresh[2 3]"},
 		{"three times, but not within a lifetime", "c1 refresh r0 200\nadvance 7m\nc1 refresh r1 200\nadvance 7m\nadvance 2m\nc1 refresh r2 200", "early_refresh[2 3]"},
 		{"three times in more than a lifetime, with others on time between", "c1 refresh r0 200\nadvance 8m\nc1 refresh r1 200\nadvance 1m\nc1 refresh r2 200\nadvance 8m\n" +

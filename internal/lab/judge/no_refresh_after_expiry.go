@@ -10,9 +10,9 @@ import (
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
 // Not judged: a client that refreshes meanwhile or has the new pair already, that waits to try a refresh again which
-// failed without a refusal (triesOn), that logs in or out instead, that goes on in a session in which the user had
-// logged in since the token expired, whose refresh token has expired, too, or that did not get the answer; and a
-// logout.
+// failed without a refusal (triesOn), to whose new token a fault says the same, that logs in or out instead, that goes
+// on in a session in which the user had logged in since the token expired, whose refresh token has expired, too, or
+// that did not get the answer; and a logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -28,7 +28,8 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	instead := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
-	if slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
+	if given := s.given[e.Token.Generation]; e.Injected && given != nil && given.isRefresh() && inTime(given, e) ||
+		slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
 			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r)
 		}) {
@@ -102,7 +103,7 @@ func (s *session) usesNewer(e *Exchange) bool {
 }
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
-// session.
+// session: all do, or the caller of e, who sends it again over its connection.
 func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	over := e.Token.Issued.Add(e.Current.Lifetime)
 	if e.Current.Expired {
@@ -111,9 +112,9 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 	for _, next := range c.sessions {
 		first := next.exchanges[0]
 		since := next.beganAfter(s.firstRefused[e.Token.Generation]) || first.startedAfter(over)
-		if since && next.user == s.user && next.id != s.id && mayBeSame(e, first) && !s.goesOnAfter(first) &&
+		if since && next.user == s.user && next.id != s.id && mayBeSame(e, first) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
-				return use.isAccess() && instead(use)
+				return use.isAccess() && instead(use) && (!s.goesOnAfter(first) || use.Conn == e.Conn && use.place() == e.place())
 			}) {
 			return true
 		}

@@ -14,8 +14,8 @@ const spare = 2 * time.Minute
 // that pair has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access
 // token in memory refreshes at every load.
 //
-// A refresh that two_refreshes shows is not early as well. Nor is one of a client whose race has just ended another
-// session, and that logs in anew: its other callers hear of the old session one by one.
+// Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race has
+// just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by one.
 func (c *trial) refreshWithoutNeed(s *session) {
 	early := slices.DeleteFunc(s.earlyRefreshes(), c.followsRace)
 	inHabit := make([]bool, len(early))
@@ -29,9 +29,10 @@ func (c *trial) refreshWithoutNeed(s *session) {
 	}
 	var once, often []*Exchange
 	for i, r := range early {
-		if inHabit[i] {
+		switch {
+		case inHabit[i]:
 			often = append(often, r)
-		} else {
+		case !c.told[r]:
 			once = append(once, r)
 		}
 	}
@@ -61,7 +62,11 @@ const habitual = 3
 func (s *session) earlyRefreshes() (early []*Exchange) {
 	for _, x := range s.expiries {
 		i := slices.IndexFunc(x.refreshes, (*Exchange).exchanged)
-		if i < 0 || x.told || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
+		if i < 0 || !s.isEarly(x.refreshes[0]) || !s.isEarly(x.refreshes[i]) {
+			continue
+		}
+		if x.told {
+			early = append(early, x.refreshes[i])
 			continue
 		}
 		var last *Exchange

@@ -38,17 +38,26 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// withoutAnswered returns a row without the 401s that a login over the same connection answered in time, if they are
-// two at most: of workers that share a token, each may log in anew.
+// withoutAnswered returns a row without the 401s over connections where a login or the same request with another token
+// succeeded in time, if these are two at most: of workers that share a token each may take the new one from a store, or
+// log in anew. There are several, else one caller takes turns with its connections.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
-	last := make(map[int64]*Exchange) // over each connection, until a login follows
+	last := make(map[int64]*Exchange) // over each connection
 	for _, e := range row {
 		last[e.Conn] = e
 	}
-	for _, login := range c.logins {
-		if e := last[login.Conn]; e != nil && e.refused() && e.endedBefore(login) && inTime(e, login) && login.Given != nil && login.received() {
-			row = withoutFew(row, login.Conn, 2)
-			delete(last, login.Conn)
+	var answered []int64
+	for _, next := range c.record[c.after(row[0]):] {
+		e := last[next.Conn]
+		if e != nil && e.refused() && e.endedBefore(next) && inTime(e, next) && next.received() && !next.failed() &&
+			(next.isLogin() || next.place() == e.place()) {
+			answered = append(answered, next.Conn)
+			delete(last, next.Conn)
+		}
+	}
+	if len(answered) > 1 {
+		for _, conn := range answered {
+			row = withoutFew(row, conn, 2)
 		}
 	}
 	return row

@@ -121,6 +121,15 @@ var failures = []row{
 		"c9 login - 503 stranger injected\n" + loop(2, "c1 me a0 | c2 me a0 401 token_revoked"), "repeated_failure[" + numbers(3, 82) + " " + numbers(84, 87) + "]"},
 	{"a poll of seven, while another client of the user logs in again and again", "c2 login - 200 other\n" + loop(7, "c1 me a0 401 token_revoked\nafter 200ms\nc2 login - 200 other\n"+loop(4, "c2 me b0 200")),
 		"repeated_failure[3 9 15 21 27 33 39]"},
+	{"one caller over two connections in turn, and a login at last", "c2 me a0 200\n" + loop(2, "c1 me a0 401 token_revoked\nafter 300ms\nc2 me a0 401 token_revoked\nafter 300ms") +
+		"c1 me a0 401 token_revoked\nafter 1s\nc2 login - 200 other\nc2 me b0 200", "repeated_failure[3 4 5 6 7]"},
+	{"workers that take the new token from a store, one after the other", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(8, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200"), ""},
+	{"workers with one token, of which one goes on with it", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(4, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200") +
+		loop(5, "after 700ms\nc2 me a0 401 token_expired\nc2 me a1 200"), "repeated_failure[13 15 17 19 21]"},
+	{"a poll that goes on with the token that a refresh has just given", "c1 refresh r0 200\nc1 me a1 200\n" + loop(6, "after 300ms\nc1 me a1 401 token_expired ordered") + "after 300ms\nc1 refresh r1 200\n" +
+		loop(6, "c1 me a2 200\nafter 300ms"), "repeated_failure[4 5 6 7 8 9] early_refresh[2]"},
+	{"a poll that tries to refresh at every third 401, in vain, until the user logs in", "advance 15m\n" + loop(3, loop(3, "slow 5ms c1 me a0 401 token_expired\nafter 200ms")+"c1 refresh r0 503 injected") +
+		"after 2500ms\nc1 login - 200 other\n" + loop(10, "c1 me b0 200\nafter 200ms"), "repeated_failure[2 3 4 6 7 8 10 11 12]"},
 	{"workers with one token that log in anew, one after the other", loops(6, "cX me a0 401 token_revoked\ncX login - 200 other\ncX me b0 200\nafter 1s"), ""},
 	{"callers over one connection, and one login for all", "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\n" + loop(20, "c1 me a0 401 token_revoked\nc1 me b0 200"), ""},
 	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},

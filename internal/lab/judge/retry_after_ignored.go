@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -332,18 +333,21 @@ func (l *line) hurry(e *Exchange, excused bool) {
 	}
 }
 
-// pleaBefore returns the latest plea after whose answer e was certainly sent, and not by another client, or nil. Nobody
-// has hurried for it, or only one that asks for something else. A browser keeps its connections, so that a guest with
-// another one is another client.
-func (l *line) pleaBefore(e *Exchange) *plea {
+// pleaBefore returns the latest plea after whose answer e was certainly sent, and not by another client, or nil: of
+// those to a request with the same query and body, if there are any. Nobody has hurried for it, or only one that asks
+// for something else. A browser keeps its connections, so that a guest with another one is another client.
+func (l *line) pleaBefore(e *Exchange) (latest *plea) {
 	for i := len(l.pleas) - 1; i >= max(0, len(l.pleas)-lookBack); i-- {
 		p := l.pleas[i]
 		guest := p.answer.guest()
 		if (p.hurried == nil || p.strange && e.asksFor(p.answer)) && !p.isDue(e) && e.follows(p.answer) &&
 			(mayBeSame(p.answer, e) && (l.session != "" || !e.Browser || guest == nil || guest == e.guest()) ||
 				l.session == "" && !e.Browser && e.client.guest && isSibling(p.answer, e)) {
-			return p
+			if e.asksFor(p.answer) {
+				return p
+			}
+			latest = cmp.Or(latest, p)
 		}
 	}
-	return nil
+	return latest
 }
