@@ -61,7 +61,7 @@ func findClients(record []*Exchange, now Mark) {
 		e := record[i]
 		e.client = e.conn.client()
 		group := e.conn.group
-		group.kept = group.kept || !e.isSingle()
+		group.kept = group.kept || e.client.guest && !e.isSingle()
 		if !e.client.guest && group.member != e.client {
 			group.member = e.client
 			group.clients++

@@ -27,10 +27,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
 		return true
-	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
+	case c.isStaggered(row), c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row), c.isOneEach(row):
 		return true
-	case whole.beside == 0 && isBackoff(row):
+	case isBackoff(row):
 		return false
 	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
@@ -95,7 +95,7 @@ func (c *trial) served(row []*Exchange, within time.Duration) (served []*Exchang
 		if last.End.until(&e.Arrival) > wait {
 			break
 		}
-		if (e.isLike(last) || e.Path == last.Path && c.isAnew(last, e)) && e.received() && !e.failed() {
+		if (e.isLike(last) || e.Path == last.Path && c.isAnew(last, e)) && e.succeeded() {
 			served = append(served, e)
 		}
 	}

@@ -127,6 +127,9 @@ func (e *Exchange) isCut() bool { return e.Lost && e.Status == 0 }
 // failed reports whether e was answered with an error. A dialect may have given it the status of a success.
 func (e *Exchange) failed() bool { return e.Status >= 400 || e.Code != "" }
 
+// succeeded reports whether the client got a whole answer that is no error.
+func (e *Exchange) succeeded() bool { return e.received() && !e.failed() }
+
 // refused reports whether the client got a 401. A dialect may have given it another status.
 func (e *Exchange) refused() bool {
 	return e.received() && (e.Status == 401 || e.Hub == 401)

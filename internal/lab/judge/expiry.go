@@ -135,10 +135,10 @@ func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
 	return second != nil && granted.End.until(&r.Arrival) <= reaction && s.met(x.refreshes[0], second) > race
 }
 
-// met counts the requests that had been answered 401, with the pair that r was to renew, when next came.
+// met counts the requests that had been answered 401 in time before next, with the pair that r was to renew.
 func (s *session) met(r, next *Exchange) (n int) {
 	for _, e := range s.from(s.firstRefused[r.Current.Generation]) {
-		if e.isAccess() && e.Token.Generation == r.Current.Generation && e.refused() && e.endedBefore(next) {
+		if e.isAccess() && e.Token.Generation == r.Current.Generation && e.refused() && e.endedBefore(next) && inTime(e, next) {
 			n++
 		}
 	}

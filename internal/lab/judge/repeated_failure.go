@@ -33,7 +33,7 @@ func (c *trial) repeatedFailure() {
 		}
 	}
 	for _, shown := range bySession.each {
-		c.find("repeated_failure", requests(shown)+" failed one after the other, with no success between and no pause of five seconds. "+
+		c.find("repeated_failure", requests(shown)+" failed, five or more one after the other, with no success between these and no pause of five seconds. "+
 			"Stop after a few tries, and wait longer before each.", shown...)
 	}
 }
@@ -49,7 +49,7 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	var answered []int64
 	for _, next := range c.record[c.after(row[0]):] {
 		e := last[next.Conn]
-		if e != nil && e.refused() && e.endedBefore(next) && inTime(e, next) && next.received() && !next.failed() &&
+		if e != nil && e.refused() && e.endedBefore(next) && inTime(e, next) && next.succeeded() &&
 			(next.isLogin() || next.place() == e.place()) {
 			answered = append(answered, next.Conn)
 			delete(last, next.Conn)
@@ -185,7 +185,7 @@ func (c *trial) rows() [][]*Exchange {
 		i, ok := open[f]
 		switch {
 		case e.End.Order == 0 || e.Left:
-		case e.received() && !e.failed():
+		case e.succeeded():
 			delete(open, f)
 			for other, i := range without {
 				if other.place != f.place && !e.isLogin() {

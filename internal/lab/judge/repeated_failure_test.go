@@ -130,6 +130,8 @@ var failures = []row{
 		loop(6, "c1 me a2 200\nafter 300ms"), "repeated_failure[4 5 6 7 8 9] early_refresh[2]"},
 	{"a poll that tries to refresh at every third 401, in vain, until the user logs in", "advance 15m\n" + loop(3, loop(3, "slow 5ms c1 me a0 401 token_expired\nafter 200ms")+"c1 refresh r0 503 injected") +
 		"after 2500ms\nc1 login - 200 other\n" + loop(10, "c1 me b0 200\nafter 200ms"), "repeated_failure[2 3 4 6 7 8 10 11 12]"},
+	{"refreshes in a loop, an hour after as many 401s", loop(5, "c1 me a0 401 token_revoked\nafter 6s") + "advance 1h\n" + loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[7 8 9 10 11]"},
+	{"a wrong password over a new connection each time, beside a client that keeps its own", "after 300ms\nc3 login - 200 other\nafter 20ms\n" + loops(5, "cX login:POST - 401 invalid_credentials injected\nafter 300ms\nc3 me b0 200"), "repeated_failure[3 5 7 9 11]"},
 	{"workers with one token that log in anew, one after the other", loops(6, "cX me a0 401 token_revoked\ncX login - 200 other\ncX me b0 200\nafter 1s"), ""},
 	{"callers over one connection, and one login for all", "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\n" + loop(20, "c1 me a0 401 token_revoked\nc1 me b0 200"), ""},
 	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},

@@ -73,7 +73,7 @@ func (end *ending) covers(e *Exchange) bool {
 }
 
 func (e *Exchange) isLogout() bool {
-	return e.Operation == "logout" && e.received() && e.Status < 300 && !e.failed()
+	return e.Operation == "logout" && e.succeeded() && e.Status < 300
 }
 
 func (e *Exchange) usesToken() bool {
