@@ -22,12 +22,12 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= chain: // it had failed before
-		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
+		return c.isCrowd(row[:i])
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
-	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, len(rounds) < chain):
+	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
-	case c.isStaggered(row), c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
+	case c.isStaggered(row), len(all)*2 >= len(row)*3 && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row), c.isOneEach(row):
 		return true
 	case isBackoff(row):
@@ -113,44 +113,43 @@ func (c *trial) isAftermath(e *Exchange) bool {
 // that was under way, by what was sent again before the last came, by ten in a queue that were all sent again,
 // or by distances that change by chance. Without that, all is one caller's.
 //
-// The client then sent all again, or most of a row of few rounds (fewer than five) or of what came until it got the new
-// token; or it sent refreshes for most; or, right after a row of few rounds, it got a new token, tried to in vain, or
-// logged out. A browser sends such a row over six connections, and the last ones with the old token long after the
-// refresh.
-func (c *trial) meetsExpiry(first *Exchange, t *traffic, fewRounds bool) bool {
+// The client then sent all again, or most of a row of few tries or of what came until it got the new token; or it sent
+// refreshes for most; or, right after a row of few tries, it got a new token, tried to in vain, or logged out. Few tries
+// are fewer than five rounds and, side by side, fewer than five for each caller. A browser sends such a row over six
+// connections, and the last ones with the old token long after the refresh.
+//
+// A poll is no crowd, or two in step, that goes on in five rounds or more with the new token.
+func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	row := t.row
 	last := row[len(row)-1]
-	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sentAt) > late && newer.End.Order < first.since {
+	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sentAt) > late {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
 	ownEach, answered, granted := c.refreshesAround(first, row)
 	var again []*Exchange
-	kept := 0
 	if got != nil {
 		again = c.sentAgain(got, first, last)
 	}
-	for _, e := range row {
-		if e.Lost && e.Hub == 401 { // a fault kept from the client that the token had ended
-			kept++
-		}
-	}
-	all := len(again) >= len(row)-kept
+	all := len(again) >= len(row)
 	sooner := len(again) > 0 && again[0].Arrival.Order < last.Arrival.Order
-	goesOn := !fewRounds && isTimer(row) && (len(again) == 0 || len(roundsOf(again)) >= chain)
-	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach && !goesOn || sooner || all && t.isQueue()) ||
-		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, fewRounds) })
+	goesOn := !sooner && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) &&
+		len(again) >= chain && len(roundsOf(again)) >= chain
+	callers := t.callers()
+	few := len(rounds) < chain && (!t.isSideBySide() || callers == 0 || len(row) < chain*callers)
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner || all && t.isQueue()) ||
+		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
-	case !several:
+	case !several, goesOn:
 		return false
-	case all, len(again)*2 > len(row)-kept && (fewRounds || got.Arrival.Order < last.Arrival.Order):
+	case all, len(again)*2 > len(row) && (few || got.Arrival.Order < last.Arrival.Order):
 		return true
 	case granted > 0 && answered*2 > len(row):
 		return len(again)*2 >= granted || c.sessions[first.Session].raced != nil
-	case got != nil && t.isTogether() && fewRounds && len(row) <= queue:
+	case got != nil && t.isTogether() && few && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
-	return fewRounds && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
+	return few && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
 }
 
 // sentAgain returns the requests with new tokens that may be those from first to last again.

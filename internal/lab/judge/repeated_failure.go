@@ -252,7 +252,7 @@ func chained(row []*Exchange) []*Exchange {
 	for i := range row {
 		behind[i] = 1
 		for j := i - 1; j >= max(0, i-lookBack) && row[i].mayFollow(row[j]) && behind[i] < chain; j-- {
-			if links(row[j], row[i]) {
+			if links(row, j, i) {
 				behind[i] = max(behind[i], behind[j]+1)
 			}
 		}
@@ -260,7 +260,7 @@ func chained(row []*Exchange) []*Exchange {
 	for i := len(row) - 1; i >= 0; i-- {
 		ahead[i] = 1
 		for j := i + 1; j < min(len(row), i+1+lookBack) && row[j].mayFollow(row[i]) && ahead[i] < chain; j++ {
-			if links(row[i], row[j]) {
+			if links(row, i, j) {
 				ahead[i] = max(ahead[i], ahead[j]+1)
 			}
 		}
@@ -279,10 +279,22 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 	return before.Arrival.until(&e.Arrival) <= pause+longest
 }
 
-// links reports whether e, of the same effort, is the next try after before. What came no sooner than the answer to
-// before had asked does what it was told.
-func links(before, e *Exchange) bool {
+// links reports whether the request at i of a row is the next try after that at j. What came no sooner than the answer
+// had asked does what it was told. A library sends a request again by itself twice at most (Chromium does): what comes
+// behind three that were cut is a try of the client.
+func links(row []*Exchange, j, i int) bool {
+	before, e := row[j], row[i]
 	since := before.End.until(&e.Arrival)
 	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
-	return e.follows(before) && since <= pause && !asked
+	return (e.follows(before) || j+2 < i && areCut(row[j:j+3]) && e.Opened.After(row[j+2].End.Machine)) && since <= pause && !asked
+}
+
+// areCut reports whether faults cut these requests, one after the other.
+func areCut(row []*Exchange) bool {
+	for i, e := range row {
+		if !e.isCut() || i > 0 && !row[i-1].endedBefore(e) {
+			return false
+		}
+	}
+	return true
 }

@@ -35,6 +35,9 @@ var failures = []row{
 	{"four times", loop(4, "c1 me a0 503 injected"), ""},
 	{"over connections cut by a fault", loops(5, "cX me a0 0 lost\nafter 100ms"), "repeated_failure[2 3 4 5 6]"},
 	{"over connections cut by a fault, which a library may repeat by itself", loops(5, "cX me a0 0 lost"), ""},
+	{"over connections cut by a fault, more than a library repeats by itself", loops(15, "cX me a0 0 lost"), "repeated_failure[" + numbers(2, 16) + "]"},
+	{"five callers side by side over connections cut by a fault, which a library repeats by itself", "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 0 lost\n" +
+		"slow 5ms c11 me a0 | c12 me a0 | c13 me a0 | c14 me a0 | c15 me a0 0 lost", ""},
 	{"HEAD and GET in turn", loop(3, "c1 me:HEAD a0 401 token_revoked\nc1 me:GET a0 401 token_revoked") + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"four tries, each of which the client's library sends again over another connection", "c2 me a0 0 lost\nafter 10ms\nc3 me a0 0 lost\nafter 1s\n" +
 		"c4 me a0 0 lost\nafter 10ms\nc5 me a0 0 lost\nafter 2s\nc6 me a0 0 lost\nafter 10ms\nc7 me a0 0 lost\nafter 4s\nc8 me a0 0 lost\nafter 10ms\nc9 me a0 0 lost", ""},
@@ -132,6 +135,11 @@ var failures = []row{
 		"after 2500ms\nc1 login - 200 other\n" + loop(10, "c1 me b0 200\nafter 200ms"), "repeated_failure[2 3 4 6 7 8 10 11 12]"},
 	{"refreshes in a loop, an hour after as many 401s", loop(5, "c1 me a0 401 token_revoked\nafter 6s") + "advance 1h\n" + loop(5, "c1 refresh r0 401 token_revoked"), "repeated_failure[7 8 9 10 11]"},
 	{"a wrong password over a new connection each time, beside a client that keeps its own", "after 300ms\nc3 login - 200 other\nafter 20ms\n" + loops(5, "cX login:POST - 401 invalid_credentials injected\nafter 300ms\nc3 me b0 200"), "repeated_failure[3 5 7 9 11]"},
+	{"two callers side by side, each in a loop, and a logout", "after 300ms\nc1 me a0 | c2 me a0 200\n" + loop(12, "slow 5ms c1 me a0 | c2 me a0 401 token_revoked\nafter 60ms") + "c1 logout a0 204", "repeated_failure[" + numbers(4, 27) + "]"},
+	{"two polls side by side that go on with the expired token, until the refresh works", "advance 15m\n" + loop(6, "slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 | c2 me a1 200\nafter 300ms"),
+		"repeated_failure[" + numbers(2, 13) + "]"},
+	{"a caller that waits longer each time, and whose library sends again what was cut", each("slow 5ms %s", "c1 me a0 503 injected\nafter 60ms", "c1 me a0 503 injected\nafter 120ms", "c1 me a0 503 injected\nafter 240ms",
+		"c1 me a0 0 lost\nafter 1ms", "c3 me a0 503 injected\nafter 480ms", "c3 me a0 503 injected\nafter 960ms", "c3 me a0 503 injected\nafter 6s"), "repeated_failure[2 3 4 5 6 7 8]"},
 	{"workers with one token that log in anew, one after the other", loops(6, "cX me a0 401 token_revoked\ncX login - 200 other\ncX me b0 200\nafter 1s"), ""},
 	{"callers over one connection, and one login for all", "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\n" + loop(20, "c1 me a0 401 token_revoked\nc1 me b0 200"), ""},
 	{"pages that look for a session at each load before the login", loop(6, "c1 refresh - 401 token_missing\nc1 login - 200 other\nc1 me b0 200\nafter 500ms"), ""},
