@@ -211,6 +211,14 @@ var faultyElsewhere = []behaviour{
 		race(w)
 		callers(5, func(int) { c.naive() })
 	}},
+	{"a frozen clock that is set to what it shows, between two refreshes with one token", []string{"two_refreshes[refresh*2]"}, nil, func(w *world) {
+		c := w.login()
+		_, refresh := c.tokens.get()
+		w.clock(object{"frozen": true})
+		c.refreshWith(refresh)
+		w.clock(object{"at": w.get("/lab").JSON()["time"].(object)["now"]})
+		c.refreshWith(refresh)
+	}},
 	{"six tries with the expired token before the refresh", []string{"repeated_failure[me*6]"}, nil, func(w *world) {
 		c := w.login()
 		w.drain()

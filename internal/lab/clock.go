@@ -80,7 +80,7 @@ func (b *bench) setClock(w http.ResponseWriter, r *http.Request) error {
 	b.arrivals.Lock()
 	before := b.clock.now()
 	err = b.clock.change(in)
-	if err == nil && b.clock.now().Before(before) {
+	if err == nil && b.clock.now().Before(before.Truncate(time.Millisecond)) { // clients know it in milliseconds
 		b.requests.StartEpoch(before)
 	}
 	b.arrivals.Unlock()

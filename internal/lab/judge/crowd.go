@@ -30,7 +30,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case c.isStaggered(row), len(all)*2 >= len(row)*3 && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
 		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row), c.isOneEach(row):
 		return true
-	case isBackoff(row):
+	case len(rounds) >= chain && isTimer(row[rounds[0]:]), isBackoff(row):
 		return false
 	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
@@ -131,22 +131,21 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	if got != nil {
 		again = c.sentAgain(got, first, last)
 	}
-	all := len(again) >= len(row)
 	sooner := len(again) > 0 && again[0].Arrival.Order < last.Arrival.Order
 	goesOn := !sooner && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) &&
 		len(again) >= chain && len(roundsOf(again)) >= chain
 	callers := t.callers()
 	few := len(rounds) < chain && (!t.isSideBySide() || callers == 0 || len(row) < chain*callers)
-	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner || all && t.isQueue()) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
 	case !several, goesOn:
 		return false
-	case all, len(again)*2 > len(row) && (few || got.Arrival.Order < last.Arrival.Order):
+	case len(again) >= len(row):
 		return true
 	case granted > 0 && answered*2 > len(row):
 		return len(again)*2 >= granted || c.sessions[first.Session].raced != nil
-	case got != nil && t.isTogether() && few && len(row) <= queue:
+	case got != nil && t.isTogether() && few:
 		return true // not_repeated tells of those that were not sent again
 	}
 	return few && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
@@ -154,11 +153,9 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 
 // sentAgain returns the requests with new tokens that may be those from first to last again.
 func (c *trial) sentAgain(got, first, last *Exchange) (again []*Exchange) {
-	anew := got.isLogin() || c.sessions[first.Session].raced != nil // in another session
 	for _, e := range c.record[c.after(first):] {
-		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
-			anew && c.isAnew(first, e)
-		if renewed && e.Path == first.Path && e.isAccess() && (inTime(got, e) || inTime(last, e)) {
+		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) || c.isAnew(first, e)
+		if renewed && e.Path == first.Path && (inTime(got, e) || inTime(last, e)) {
 			again = append(again, e)
 		}
 	}
@@ -176,7 +173,7 @@ func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 	s := c.sessions[e.Session]
 	next := s.from(e)[1:]
 	i := len(s.exchanges) - len(next)
-	counts := func(other *Exchange) bool { return any || other.isRefresh() || other.Operation == e.Operation }
+	counts := func(other *Exchange) bool { return any || other.isRefresh() }
 	return len(next) > 0 && counts(next[0]) && !e.endedBefore(next[0]) ||
 		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return counts(other) && !other.endedBefore(e) })
 }

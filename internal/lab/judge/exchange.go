@@ -117,6 +117,8 @@ type Current struct {
 }
 
 // received reports whether the client got the whole answer.
+//
+//go:noinline
 func (e *Exchange) received() bool {
 	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
 }
@@ -131,6 +133,8 @@ func (e *Exchange) failed() bool { return e.Status >= 400 || e.Code != "" }
 func (e *Exchange) succeeded() bool { return e.received() && !e.failed() }
 
 // refused reports whether the client got a 401. A dialect may have given it another status.
+//
+//go:noinline
 func (e *Exchange) refused() bool {
 	return e.received() && (e.Status == 401 || e.Hub == 401)
 }
@@ -169,8 +173,8 @@ func (e *Exchange) follows(before *Exchange) bool {
 		e.Opened.After(answered) || before.End.until(&e.sentAt) > apart
 }
 
-// isRefresh reports whether e sent a refresh token of this hub to be exchanged. Copied into all that ask, this and
-// isAccess were 2.4 kB of the binary.
+// isRefresh reports whether e sent a refresh token of this hub to be exchanged. Copied into all that ask, this and the
+// other functions that are marked so were 12 kB of the binary.
 //
 //go:noinline
 func (e *Exchange) isRefresh() bool {
@@ -198,6 +202,7 @@ func (t *Token) isOf(p *Pair) bool { return t.Generation >= p.Generation }
 // place is where a request goes, with whatever token.
 type place struct{ operation, method, path string }
 
+//go:noinline
 func (e *Exchange) place() place {
 	if e.Method == "HEAD" {
 		return place{e.Operation, "GET", e.Path} // it fails as a GET does

@@ -14,6 +14,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte("\x0d\x0d\x0d\x0d\x0d\x0d\x0e\x01"))                             // a login that is cut, and works at last
 	f.Add([]byte("\x29\x03\x17\x17\x17\x17\x17\x17\x01\x17\x17\x17\x17\x17\x17")) // callers with an old token behind a refresh
 	f.Add([]byte("\x08\x09\x0b\x01"))                                             // an expiry that a fault told with a status of its own, where the user has two sessions
+	f.Add([]byte("\xec\xfe\xfe"))                                                 // a revoked session that a fault told of without a token
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		if len(steps) > 200 {
 			t.Skip()

@@ -29,7 +29,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
 	instead := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	if given := s.given[e.Token.Generation]; e.Injected && given != nil && given.isRefresh() && inTime(given, e) ||
-		slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s, e) ||
+		slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s.refreshes, e) || c.triesOn(c.logins, e) ||
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
 			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r)
 		}) {
@@ -38,19 +38,19 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	return slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
 }
 
-// triesOn reports whether the client had tried to refresh before e, in vain but without a refusal, and tries again in
-// time (Exchange.patience). Where it was asked to wait, it may still do so until then.
-func (c *trial) triesOn(s *session, e *Exchange) bool {
-	for i := len(s.refreshes) - 1; i >= 0; i-- {
-		r := s.refreshes[i]
+// triesOn reports whether the client had made one of these tries to get new tokens before e, in vain but without a
+// refusal, and tries again in time (Exchange.patience). Where it was asked to wait, it may still do so until then.
+func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
+	for i := len(tries) - 1; i >= 0; i-- {
+		r := tries[i]
 		switch {
-		case r.Arrival.Order > e.Arrival.Order:
+		case r.Arrival.Order > e.Arrival.Order || r.client != e.client:
 		case !r.failsForNow() || r.Epoch != e.Epoch:
 			return false
 		case r.RetryAfter > 0 && r.End.until(&e.Arrival) <= r.RetryAfter:
 			return true // it was asked to wait, and may have no reason to come again
-		case i+1 < len(s.refreshes):
-			return r.End.until(&s.refreshes[i+1].sentAt) <= r.patience()
+		case i+1 < len(tries):
+			return r.End.until(&tries[i+1].sentAt) <= r.patience()
 		default:
 			left := r.RetryAfter + reaction - r.End.until(&c.now)
 			if left > 0 && r.RetryAfter == 0 {
@@ -71,17 +71,23 @@ func (e *Exchange) failsForNow() bool {
 // and the time to react; or five seconds, for clients that wait longer each time.
 func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+reaction) }
 
-// logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, and did not go on in s.
-// Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it.
+// logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, or was doing so, and did
+// not go on in s.
+// Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it, and
+// the session had not gone on before either.
 // Over a connection of what was sent with e it is the caller of e that does so, whatever others of the session do, and
 // so it may be where connections have one request each.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
-	for _, login := range c.logins[sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order }):] {
+	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
+	for _, login := range c.logins[max(0, n-lookBack):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
-		own := e.client == login.client || (login.User == s.user || login.User == "") && mayBeSame(e, login)
-		if own && instead(login) && (!s.goesOnAfter(login) || s.sentWith(e, login.Conn) || e.isSingle()) {
+		mayBeOf := login.User == s.user || login.User == ""
+		own := e.client == login.client || mayBeOf && mayBeSame(e, login)
+		ends := !s.goesOnAfter(login) && (mayBeOf || !s.goesOnAfter(e))
+		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
+		if own && (underWay || instead(login)) && (ends || mayBeOf && (s.sentWith(e, login.Conn) || e.isSingle())) {
 			return true
 		}
 	}
@@ -137,4 +143,6 @@ func (r *Exchange) renews(e *Exchange) bool {
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
 // when its connection rests.
+//
+//go:noinline
 func inTime(e, next *Exchange) bool { return e.free.until(&next.sentAt) <= reaction }

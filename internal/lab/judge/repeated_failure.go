@@ -38,29 +38,40 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// withoutAnswered returns a row without the 401s over connections where a login or the same request with another token
-// succeeded in time, if these are two at most: of workers that share a token each may take the new one from a store, or
-// log in anew. There are several, else one caller takes turns with its connections.
+// withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
+// most and none of another connection is between them, or the same request with another token, if it is one: of workers
+// that share a token each may log in anew, or take the new one from a store. There are several, else one caller takes
+// turns with its connections.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
-	last := make(map[int64]*Exchange) // over each connection
-	for _, e := range row {
-		last[e.Conn] = e
-	}
-	var answered []int64
-	for _, next := range c.record[c.after(row[0]):] {
-		e := last[next.Conn]
-		if e != nil && e.refused() && e.endedBefore(next) && inTime(e, next) && next.succeeded() &&
-			(next.isLogin() || next.place() == e.place()) {
-			answered = append(answered, next.Conn)
-			delete(last, next.Conn)
+	answered := make(map[int64]int) // by connection: how many 401s
+	for i, n := 0, 0; i < len(row); i += n {
+		last := row[i]
+		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
+			last = row[i+n]
+		}
+		if n <= 2 && last.refused() && c.isAnswered(last, n == 1) {
+			answered[last.Conn] = n
 		}
 	}
 	if len(answered) > 1 {
-		for _, conn := range answered {
-			row = withoutFew(row, conn, 2)
+		for conn, n := range answered {
+			row = withoutFew(row, conn, n)
 		}
 	}
 	return row
+}
+
+// isAnswered reports whether a login succeeded in time over the connection of e, or the same request, if that counts.
+func (c *trial) isAnswered(e *Exchange, orSame bool) bool {
+	for _, next := range c.record[c.after(e):] {
+		switch {
+		case !inTime(e, next):
+			return false
+		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || orSame && next.place() == e.place()):
+			return true
+		}
+	}
+	return false
 }
 
 // settled returns what of a loop nothing can excuse that the client may still do in time: all of it, or nothing yet.

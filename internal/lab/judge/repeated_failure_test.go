@@ -126,6 +126,11 @@ var failures = []row{
 		"repeated_failure[3 9 15 21 27 33 39]"},
 	{"one caller over two connections in turn, and a login at last", "c2 me a0 200\n" + loop(2, "c1 me a0 401 token_revoked\nafter 300ms\nc2 me a0 401 token_revoked\nafter 300ms") +
 		"c1 me a0 401 token_revoked\nafter 1s\nc2 login - 200 other\nc2 me b0 200", "repeated_failure[3 4 5 6 7]"},
+	{"one caller over two connections in turn, and a login over one and the next request over the other", "c2 me a0 200\n" + loop(2, "c1 me a0 401 token_revoked\nafter 300ms\nc2 me a0 401 token_revoked\nafter 300ms") +
+		"c1 me a0 401 token_revoked\nafter 1s\nc2 login - 200 other\nc1 me b0 200", "repeated_failure[3 4 5 6 7]"},
+	{"one caller over three connections in turn, and a login", "c2 me a0 200\nc3 me a0 200\n" + loop(2, "c1 me a0 401 token_revoked\nafter 300ms\nc2 me a0 401 token_revoked\nafter 300ms\nc3 me a0 401 token_revoked\nafter 300ms") +
+		"c1 login - 200 other\nc2 me b0 200", "repeated_failure[4 5 6 7 8 9]"},
+	{"a browser's poll in a service that is down, where the page asked twice at first", "browser\n" + loop(2, "slow 5ms c1 me a0 503 injected") + "after 1500ms\n" + loop(5, "slow 5ms c1 me a0 503 injected\nafter 500ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8]"},
 	{"workers that take the new token from a store, one after the other", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(8, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200"), ""},
 	{"workers with one token, of which one goes on with it", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(4, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200") +
 		loop(5, "after 700ms\nc2 me a0 401 token_expired\nc2 me a1 200"), "repeated_failure[13 15 17 19 21]"},

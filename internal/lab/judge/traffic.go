@@ -30,6 +30,8 @@ func (e *Exchange) comesAfter(before *Exchange) {
 func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
 
 // leftAt returns when e was sent or, if that was right behind the opening of its connection, when that was opened.
+//
+//go:noinline
 func (e *Exchange) leftAt() time.Time {
 	if sent := e.sentAt.Machine; sent.Sub(e.began) > opening {
 		return sent
