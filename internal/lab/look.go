@@ -43,7 +43,9 @@ func (b *bench) look(w http.ResponseWriter, r *http.Request, operation string, c
 	} else if operation == "other" {
 		seen.Path = request.SafePath(r.URL.Path) // no route, so there may be anything in it
 	}
-	if mayBeToken(token) {
+	if isUnset(token) {
+		seen.Presented = judge.Unset
+	} else if token != "" {
 		seen.Presented = maphash.String(b.lab.identity, token)
 	}
 	return seen, token
@@ -227,13 +229,15 @@ func tokenInAddress(r *http.Request) (token string, found bool) {
 	return "", found
 }
 
-// mayBeToken reports whether a text has the characters of a bearer token (RFC 6750 section 2.1), and is not what
-// clients write for a variable without a value.
+// mayBeToken reports whether a text has the characters of a bearer token (RFC 6750 section 2.1), and stands for one.
 func mayBeToken(s string) bool {
-	return s != "" && !slices.Contains(unset, strings.ToLower(s)) && !strings.ContainsAny(s, " []{}$<>:")
+	return s != "" && !isUnset(s) && !strings.ContainsAny(s, " []{}$<>:")
 }
 
-var unset = []string{"undefined", "null", "false", "nan", "none"}
+// isUnset reports whether a text is what clients write for a variable without a value.
+func isUnset(s string) bool {
+	return slices.Contains([]string{"undefined", "null", "false", "nan", "none"}, strings.ToLower(s))
+}
 
 // tokenIn returns the first part of a text that has the form of a token of a hub, or "".
 func tokenIn(text string) string {

@@ -25,7 +25,7 @@ type Exchange struct {
 	User      string
 	Origin    Origin
 	Token     *Token  // that the request presented, if this hub signed it
-	Presented uint64  // digest of the presented token, whoever signed it; 0: none
+	Presented uint64  // digest of the presented token, whoever signed it; 0: none; Unset: what stands for none
 	Body      uint64  // digest of the body's beginning
 	Query     uint64  // digest of the query, the Range and the body's length
 	Browser   bool    // the client says that it is a browser
@@ -60,6 +60,9 @@ type Exchange struct {
 
 	began time.Time // when the client began it, by the machine's clock: when it opened the connection, if it did so for it
 }
+
+// Unset is presented by a client that writes "null" or "undefined" for the token that it does not have.
+const Unset = 1
 
 // Policy is the refresh policy in force.
 type Policy struct {

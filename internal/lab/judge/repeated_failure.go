@@ -173,11 +173,10 @@ type effort struct {
 }
 
 func (e *Exchange) effort() effort {
-	f := effort{place: e.place(), presented: e.Presented}
-	if e.Presented == 0 {
-		f.body, f.guest = e.Body, e.guest()
+	if e.Presented <= Unset {
+		return effort{place: e.place(), body: e.Body, guest: e.guest()}
 	}
-	return f
+	return effort{place: e.place(), presented: e.Presented}
 }
 
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a

@@ -156,6 +156,8 @@ func (p *plea) isOfTick() bool {
 }
 
 // gapBefore returns how long after the one before it a request of the line was sent.
+//
+//go:noinline
 func (l *line) gapBefore(i int) time.Duration { return l.all[i-1].sentAt.until(&l.all[i].sentAt) }
 
 // isEven reports whether the request that came too soon is one of a poll that goes on as before: as long behind the
