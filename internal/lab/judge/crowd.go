@@ -110,13 +110,12 @@ func (c *trial) isAftermath(e *Exchange) bool {
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
 // token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
-// that was under way, by what was sent again before the last came, by ten in a queue that were all sent again,
-// or by distances that change by chance. Without that, all is one caller's.
+// that was under way, by what was sent again before the last came, or by distances that change by chance. Without that,
+// all is one caller's.
 //
-// The client then sent all again, or most of a row of few tries or of what came until it got the new token; or it sent
-// refreshes for most; or, right after a row of few tries, it got a new token, tried to in vain, or logged out. Few tries
-// are fewer than five rounds and, side by side, fewer than five for each caller. A browser sends such a row over six
-// connections, and the last ones with the old token long after the refresh.
+// The client then sent all again; or it sent refreshes for most; or, right after a row of few tries, it got a new token,
+// tried to in vain, or logged out. Few tries are fewer than five rounds and, side by side, fewer than five for each
+// caller. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
 //
 // A poll is no crowd, or two in step, that goes on in five rounds or more with the new token.
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
@@ -167,8 +166,8 @@ func (c *trial) isAnew(before, e *Exchange) bool {
 	return e.Session != before.Session && e.User == before.User && c.sessions[e.Session].beganAfter(before) && mayBeSame(before, e)
 }
 
-// isBesideOthers reports whether the client had another request under way together with e: one of the same operation or
-// a refresh, for which the others of a page wait, or any at all. (Beside a long poll is everything.)
+// isBesideOthers reports whether the client had another request under way together with e: a refresh, for which the
+// others of a page wait, or any at all. (Beside a long poll is everything.)
 func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 	s := c.sessions[e.Session]
 	next := s.from(e)[1:]

@@ -49,7 +49,7 @@ func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
 			return false
 		case r.RetryAfter > 0 && r.End.until(&e.Arrival) <= r.RetryAfter:
 			return true // it was asked to wait, and may have no reason to come again
-		case i+1 < len(tries):
+		case i+1 < len(tries) && tries[i+1].client == e.client:
 			return r.End.until(&tries[i+1].sentAt) <= r.patience()
 		default:
 			left := r.RetryAfter + reaction - r.End.until(&c.now)
