@@ -14,10 +14,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	all := row
 	row = withoutResent(row)
 	rounds := roundsOf(row)
-	whole := c.traffic(row)
+	whole := trafficOf(row)
 	first := whole
 	if len(rounds) > 1 {
-		first = c.traffic(row[:rounds[0]])
+		first = trafficOf(row[:rounds[0]])
 	}
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
@@ -32,7 +32,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), isBackoff(row):
 		return false
-	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
+	case (first.isTogether() || whole.most >= chain) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -290,7 +290,7 @@ func longestWait(row []*Exchange) (wait time.Duration) {
 func (c *trial) isSettled(row []*Exchange) bool {
 	last := row[len(row)-1]
 	refused := slices.IndexFunc(row, func(e *Exchange) bool { return e.refused() && e.Session != "" })
-	if (refused >= 0 || c.traffic(row).isBusy()) && !c.isPast(last.free) {
+	if (refused >= 0 || trafficOf(row).isBusy()) && !c.isPast(last.free) {
 		return false
 	}
 	if refused >= 0 && row[refused].isAccess() {

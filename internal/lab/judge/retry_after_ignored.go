@@ -91,7 +91,7 @@ func (c *trial) mayBeQueued(p *plea) bool {
 	}
 	b := p.burst
 	if b.traffic == nil {
-		b.traffic = c.traffic(b.all)
+		b.traffic = trafficOf(b.all)
 	}
 	return b.traffic.mayQueue || (p.strange || p.punctual && !p.spell.restless) && b.traffic.isTogether()
 }

@@ -29,7 +29,7 @@ func roundsOf(row []*Exchange) []int {
 // Of what succeeded after the row, requests with a query and body of the row count as tries, until each caller has
 // tried twice. Five or more are taken for callers only when each has done so.
 func (c *trial) isStaggered(row []*Exchange) bool {
-	if row[0].isLogin() && row[0].Code == "invalid_credentials" {
+	if row[0].Code == "invalid_credentials" {
 		return false // a page has one form for a password
 	}
 	all, served := slices.Clone(row), c.served(row, pause)
@@ -46,7 +46,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 		}
 		twice := max(chain+1, 2*n)
 		known := min(len(all), twice)
-		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
+		if !isOfOne(pauses[n-1:known-1]) && known >= n+callers {
 			return true
 		}
 		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < twice {
@@ -78,7 +78,7 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 		}
 		repeated = repeated && (pause <= atOnce) == (i%2 == 0)
 	}
-	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
+	arePairs := n == 2 && len(pauses) > 2 && pauses[2] <= idle/4
 	switch {
 	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction:
 		return 0 // too far apart, or the next one too soon or too late
@@ -104,7 +104,7 @@ func isStall(pauses []time.Duration, one int) bool {
 // isBusyUntil reports whether the client did other work over the connection of next, without a rest (idle), since e.
 func (e *Exchange) isBusyUntil(next *Exchange) bool {
 	for next.Arrival.Order > e.Arrival.Order {
-		if next.before == nil || next.restSince(next.before) > idle || next.isLike(e) && next.before.isLike(e) {
+		if next.before == nil || next.restSince(next.before) > idle {
 			return false
 		}
 		next = next.before
@@ -159,12 +159,8 @@ func shrink(pauses []time.Duration, quarters, slack time.Duration) bool {
 	return false
 }
 
-// isTimer reports whether requests, enough for a chain with one before them, came after the same pauses, as by one
-// caller's timer, but for a few of them.
+// isTimer reports whether requests came after the same pauses, as by one caller's timer, but for a few of them.
 func isTimer(row []*Exchange) bool {
-	if len(row) < chain-1 {
-		return false
-	}
 	pauses, off := pausesOf(row), 0
 	for _, now := range pauses {
 		if (now - pauses[0]).Abs() > min(idle/2, pauses[0]/4) {

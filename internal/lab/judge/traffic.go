@@ -70,25 +70,19 @@ const (
 	queue   = 60 // callers on its page at most that wait for one of them
 )
 
-// traffic returns how a row came. In a browser callers may wait for one another while a page uses all connections that
+// trafficOf returns how a row came. In a browser callers may wait for one another while a page uses all connections that
 // a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the answer to one may
 // serve the others from the cache. But where the first ones, and most of all, came after a rest nobody waited.
-func (c *trial) traffic(row []*Exchange) *traffic {
+func trafficOf(row []*Exchange) *traffic {
 	t := &traffic{row: row}
 	t.cut()
-	t.mayQueue = row[0].Browser && !t.isApart() && (row[0].Method == "GET" || len(t.lanes)+c.busyBeside(row) >= browser)
+	t.mayQueue = row[0].Browser && !t.isApart() && (row[0].Method == "GET" || len(t.lanes) >= browser)
 	return t
 }
 
-// isApart reports whether the second request did not wait together with the first: it came behind a refresh for that,
-// or after a rest, as most did.
+// isApart reports whether the second request did not wait together with the first: it came after a rest, as most did.
 func (t *traffic) isApart() bool {
-	if len(t.row) == 1 {
-		return true
-	}
-	first, e := t.row[0], t.row[1]
-	return e.before != nil && e.before.isRefresh() && first.endedBefore(e.before) ||
-		t.isRested() && e.restSince(first) > idle
+	return len(t.row) == 1 || t.isRested() && t.row[1].restSince(t.row[0]) > idle
 }
 
 // cut finds the lanes of a row, those that were side by side, and those that took turns. A single caller may take turns
@@ -147,9 +141,6 @@ func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 // isBusy reports whether the requests kept the connections busy as several callers do.
 func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
 
-// isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
-func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
-
 // isQueue reports whether ten requests or more came over one connection that did not rest.
 func (t *traffic) isQueue() bool {
 	return slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.burst.longest >= 2*chain })
@@ -179,23 +170,6 @@ func (t *traffic) callers() (n int) {
 	return n
 }
 
-// busyBeside returns how many other connections the client of a row used while it came: a browser's six are for all
-// requests of a page.
-func (c *trial) busyBeside(row []*Exchange) int {
-	s := c.sessions[row[0].Session]
-	if s == nil {
-		return 0
-	}
-	var others []int64
-	for _, e := range s.exchanges {
-		if e.isUnderWay(row[0].began) && e.began.Before(row[len(row)-1].End.Machine) && !slices.Contains(others, e.Conn) &&
-			!slices.ContainsFunc(row, func(own *Exchange) bool { return own.Conn == e.Conn }) {
-			others = append(others, e.Conn)
-		}
-	}
-	return len(others)
-}
-
 // lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
 	_     [0]func()     // as in Exchange
@@ -210,7 +184,7 @@ type lane struct {
 
 // waited returns how many callers a lane had at first: more than one if a few requests came at once, and then none.
 func (l *lane) waited() int {
-	if l.pause > idle && l.loop < chain {
+	if l.pause > idle {
 		return l.loop
 	}
 	return 1
@@ -233,7 +207,7 @@ func (l *lane) add(e *Exchange) bool {
 	var rested time.Duration
 	l.count++
 	if l.last != nil {
-		l.mixed = l.mixed || e.isSingle() && l.last.isSingle()
+		l.mixed = l.mixed || e.isSingle()
 		rested = e.restSince(l.last)
 	}
 	l.burst.add(rested > idle)
