@@ -27,8 +27,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
-	case c.isStaggered(row), len(all)*2 >= len(row)*3 && c.isStaggered(all), whole.isBusy() && len(c.served(row, reaction)) >= len(row),
-		row[0].isRefresh() && !whole.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row), c.isOneEach(row):
+	case c.isStaggered(row), len(all)*2 >= len(row)*3 && c.isStaggered(all): // the first retry of many came at once
+		return true
+	case whole.isBusy() && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), isBackoff(row):
 		return false
@@ -66,9 +67,12 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// isOneEach reports whether a row are refreshes or logins of callers who began one shortly after the other, and each
-// sent one for its own 401.
-func (c *trial) isOneEach(row []*Exchange) bool {
+// isOneEach reports whether a row are refreshes of as many callers as got a 401 before; or refreshes or logins of callers
+// who began one shortly after the other, and each sent one for its own 401.
+func (c *trial) isOneEach(row []*Exchange, t *traffic) bool {
+	if row[0].isRefresh() && !t.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row) {
+		return true
+	}
 	if row[0].isAccess() || !c.isScattered(row) {
 		return false
 	}
@@ -125,16 +129,12 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
-	ownEach, answered, granted := c.refreshesAround(first, row)
-	var again []*Exchange
-	if got != nil {
-		again = c.sentAgain(got, first, last)
-	}
+	again := c.sentAgain(got, first, last)
 	sooner := len(again) > 0 && again[0].Arrival.Order < last.Arrival.Order
 	goesOn := !sooner && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) &&
 		len(again) >= chain && len(roundsOf(again)) >= chain
-	callers := t.callers()
-	few := len(rounds) < chain && (!t.isSideBySide() || callers == 0 || len(row) < chain*callers)
+	few := len(rounds) < chain && !t.hasLoops()
+	ownEach, answered, granted := c.refreshesAround(first, row)
 	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
@@ -150,8 +150,11 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	return few && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
 }
 
-// sentAgain returns the requests with new tokens that may be those from first to last again.
+// sentAgain returns the requests with the new tokens of got that may be those from first to last again; none for nil.
 func (c *trial) sentAgain(got, first, last *Exchange) (again []*Exchange) {
+	if got == nil {
+		return nil
+	}
 	for _, e := range c.record[c.after(first):] {
 		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) || c.isAnew(first, e)
 		if renewed && e.Path == first.Path && (inTime(got, e) || inTime(last, e)) {

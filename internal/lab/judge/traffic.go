@@ -135,6 +135,12 @@ func (t *traffic) isRested() bool { return t.rests*2 > len(t.row) }
 // some had. A client with one caller may change between connections as well, but never uses two at a time.
 func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row) }
 
+// hasLoops reports whether callers side by side tried five times each.
+func (t *traffic) hasLoops() bool {
+	callers := t.callers()
+	return t.isSideBySide() && callers > 0 && len(t.row) >= chain*callers
+}
+
 // isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
 func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 
