@@ -22,7 +22,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= chain: // it had failed before
-		return c.isCrowd(row[:i])
+		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
@@ -31,9 +31,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case whole.isBusy() && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
 		return true
-	case len(rounds) >= chain && isTimer(row[rounds[0]:]), isBackoff(row):
+	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false
-	case (first.isTogether() || whole.most >= chain) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
+	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
@@ -114,37 +114,43 @@ func (c *trial) isAftermath(e *Exchange) bool {
 
 // meetsExpiry reports whether a row, whose first 401 this is, is what several callers had asked for when the access
 // token ended. They show by requests side by side, by a browser's queue, by more than one refresh, by another request
-// that was under way, by what was sent again before the last came, or by distances that change by chance. Without that,
-// all is one caller's.
+// that was under way, by what was sent again before the last came, by ten in a queue that were all sent again,
+// or by distances that change by chance. Without that, all is one caller's.
 //
-// The client then sent all again; or it sent refreshes for most; or, right after a row of few tries, it got a new token,
-// tried to in vain, or logged out. Few tries are fewer than five rounds and, side by side, fewer than five for each
-// caller. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
+// The client then sent all again, or most of a row of few tries or of what came until it got the new token; or it sent
+// refreshes for most; or, right after a row of few tries, it got a new token, tried to in vain, or logged out. Few tries
+// are fewer than five rounds and, side by side, fewer than five for each caller. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
 //
 // A poll is no crowd, or two in step, that goes on in five rounds or more with the new token.
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	row := t.row
 	last := row[len(row)-1]
-	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sentAt) > late {
+	if newer := c.sessions[first.Session].given[first.Token.Generation+1]; newer != nil && newer.End.until(&first.sentAt) > late && newer.End.Order < first.since {
 		return false // the client had the next pair
 	}
 	got := c.nextTokens(first)
 	again := c.sentAgain(got, first, last)
 	sooner := len(again) > 0 && again[0].Arrival.Order < last.Arrival.Order
-	goesOn := !sooner && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) &&
-		len(again) >= chain && len(roundsOf(again)) >= chain
+	kept := 0
+	for _, e := range row {
+		if e.Lost && e.Hub == 401 { // a fault kept from the client that the token had ended
+			kept++
+		}
+	}
+	all := len(again) >= len(row)-kept
+	goesOn := !sooner && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) && isPoll(again, len(row))
 	few := len(rounds) < chain && !t.hasLoops()
 	ownEach, answered, granted := c.refreshesAround(first, row)
-	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
 	case !several, goesOn:
 		return false
-	case len(again) >= len(row):
+	case all, len(again)*2 > len(row)-kept && (few || got.Arrival.Order < last.Arrival.Order):
 		return true
 	case granted > 0 && answered*2 > len(row):
 		return len(again)*2 >= granted || c.sessions[first.Session].raced != nil
-	case got != nil && t.isTogether() && few:
+	case got != nil && t.isTogether() && few && len(row) <= queue:
 		return true // not_repeated tells of those that were not sent again
 	}
 	return few && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
@@ -155,8 +161,10 @@ func (c *trial) sentAgain(got, first, last *Exchange) (again []*Exchange) {
 	if got == nil {
 		return nil
 	}
+	anew := got.isLogin() || c.sessions[first.Session].raced != nil // in another session
 	for _, e := range c.record[c.after(first):] {
-		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) || c.isAnew(first, e)
+		renewed := e.Session == got.Session && e.Token != nil && e.Token.isOf(got.Given) ||
+			anew && c.isAnew(first, e)
 		if renewed && e.Path == first.Path && (inTime(got, e) || inTime(last, e)) {
 			again = append(again, e)
 		}
@@ -164,18 +172,28 @@ func (c *trial) sentAgain(got, first, last *Exchange) (again []*Exchange) {
 	return again
 }
 
+// isPoll reports whether requests that came with new tokens, behind so many with the old one, are no second tries of
+// these: they came in five rounds or more, and not half as many at once.
+func isPoll(again []*Exchange, behind int) bool {
+	if len(again) < chain {
+		return false
+	}
+	rounds := roundsOf(again)
+	return len(rounds) >= chain && rounds[0]*2 < behind
+}
+
 // isAnew reports whether e is of a session that the client of before began later for the same user.
 func (c *trial) isAnew(before, e *Exchange) bool {
 	return e.Session != before.Session && e.User == before.User && c.sessions[e.Session].beganAfter(before) && mayBeSame(before, e)
 }
 
-// isBesideOthers reports whether the client had another request under way together with e: a refresh, for which the
-// others of a page wait, or any at all. (Beside a long poll is everything.)
+// isBesideOthers reports whether the client had another request under way together with e: one of the same operation or
+// a refresh, for which the others of a page wait, or any at all. (Beside a long poll is everything.)
 func (c *trial) isBesideOthers(e *Exchange, any bool) bool {
 	s := c.sessions[e.Session]
 	next := s.from(e)[1:]
 	i := len(s.exchanges) - len(next)
-	counts := func(other *Exchange) bool { return any || other.isRefresh() }
+	counts := func(other *Exchange) bool { return any || other.isRefresh() || other.Operation == e.Operation }
 	return len(next) > 0 && counts(next[0]) && !e.endedBefore(next[0]) ||
 		slices.ContainsFunc(s.exchanges[max(0, i-1-lookBack):i-1], func(other *Exchange) bool { return counts(other) && !other.endedBefore(e) })
 }

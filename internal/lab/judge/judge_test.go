@@ -255,6 +255,8 @@ var unanswered = []row{
 	{"a login in place of a refresh, which is tried again as it was asked, and a second caller meanwhile", expired + "c1 login - 503 injected wait=3s\nafter 400ms\nc1 me a0 401 token_expired\nafter 2600ms\nc1 login - 200 other\n" +
 		loop(2, "c1 me b0 200") + "after 3s", ""},
 	{"a slow login in place of a refresh, for which a second caller waits", "c2 me a0 200\n" + expired + "c1 login - 200 other later\nafter 20ms\nc2 me a0 401 token_expired\nafter 2500ms\nlater\nc1 me b0 200\nc2 me b0 200\nafter 3s", ""},
+	{"a tab that goes on with the old token, over the connection of another that has logged in anew", "advance 15m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\n" +
+		loop(3, "after 1s\nc1 me a0 401 token_expired\nafter 1s\nc1 me b0 200") + "after 3s", "no_refresh_after_expiry[5 7]"},
 	{"a login too late beside a long poll", "advance 15m\nc2 listing a0 200 later\nc1 me a0 401 token_expired\nafter 5s\nlater\nc1 login - 200 other\nc1 me b0 200", "no_refresh_after_expiry[3]"},
 	{"a login for two callers after the clock was put back", "c1 me a0 200 | c2 me a0 200\nback 21m\nc1 me a0 401 token_expired ordered\nc1 login - 200 other\nc2 me a0 401 token_expired ordered\nc1 me b0 200\nc2 me b0 200\nafter 3s", ""},
 	{"callers of a slow server, two at a time, each over a connection of its own", "advance 15m\n" + loops(6, "slow 450ms cX me a0 | cY me a0 401 token_expired") + "c99 refresh r0 200\n" +

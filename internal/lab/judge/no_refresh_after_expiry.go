@@ -109,18 +109,19 @@ func (s *session) usesNewer(e *Exchange) bool {
 }
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
-// session: all do, or the caller of e, who sends it again over its connection.
+// session: all do, or the caller of e, who sends it again over its connection and nothing more in s.
 func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	over := e.Token.Issued.Add(e.Current.Lifetime)
 	if e.Current.Expired {
 		over = e.Token.Issued // by order, nobody knows when
 	}
+	goesOn := slices.ContainsFunc(s.from(e)[1:], func(next *Exchange) bool { return next.Conn == e.Conn })
 	for _, next := range c.sessions {
 		first := next.exchanges[0]
 		since := next.beganAfter(s.firstRefused[e.Token.Generation]) || first.startedAfter(over)
 		if since && next.user == s.user && next.id != s.id && mayBeSame(e, first) &&
 			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
-				return use.isAccess() && instead(use) && (!s.goesOnAfter(first) || use.Conn == e.Conn && use.place() == e.place())
+				return use.isAccess() && instead(use) && (!s.goesOnAfter(first) || use.Conn == e.Conn && use.place() == e.place() && !goesOn)
 			}) {
 			return true
 		}

@@ -131,6 +131,19 @@ var failures = []row{
 	{"one caller over three connections in turn, and a login", "c2 me a0 200\nc3 me a0 200\n" + loop(2, "c1 me a0 401 token_revoked\nafter 300ms\nc2 me a0 401 token_revoked\nafter 300ms\nc3 me a0 401 token_revoked\nafter 300ms") +
 		"c1 login - 200 other\nc2 me b0 200", "repeated_failure[4 5 6 7 8 9]"},
 	{"a browser's poll in a service that is down, where the page asked twice at first", "browser\n" + loop(2, "slow 5ms c1 me a0 503 injected") + "after 1500ms\n" + loop(5, "slow 5ms c1 me a0 503 injected\nafter 500ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8]"},
+	{"widgets that poll during a slow refresh, all sent again at once, and that poll on", expired + "c2 refresh r0 200 later\n" + loop(6, "after 330ms\nslow 5ms c1 me a0 401 token_expired") + "after 200ms\nlater\n" +
+		loop(7, "c1 me a1 200") + loop(7, "after 330ms\nc1 me a1 200"), ""},
+	{"two polls in step during a slow refresh, all sent again at once, and that poll on", "advance 15m\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nc3 refresh r0 200 later\n" + loop(6, "after 300ms\nslow 5ms c1 me a0 | c2 me a0 401 token_expired") +
+		"after 200ms\nlater\n" + loop(7, "c1 me a1 | c2 me a1 200") + loop(7, "after 300ms\nc1 me a1 | c2 me a1 200"), ""},
+	{"callers a little apart, of whom all but one are sent again", expired + "c2 refresh r0 200 later\n" + loop(4, "after 20ms\nslow 5ms c1 me a0 401 token_expired") + "after 300ms\nlater\n" + loop(4, "c1 me a1 200") + "after 3s",
+		""},
+	{"three widgets a little apart, of whom two try once more", each("slow 5ms c1 me a0 503 injected\nafter %s", "28ms", "15ms", "300ms", "28ms", "6s"), ""},
+	{"six widgets side by side in an outage, and a poll that goes on with a dead token", "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\nafter 1s\n" +
+		loop(10, "slow 5ms c1 me a0 401 token_revoked\nafter 300ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]"},
+	{"twelve callers in the queue of one connection, behind a slow refresh", "advance 15m\n" + loop(12, "slow 5ms c1 me a0 401 token_expired") + "c2 refresh r0 200 later\nafter 2200ms\nlater\n" + loop(12, "c1 me a1 200") + "after 3s", ""},
+	{"ten callers in the queue of one connection, one of whom then meets a fault", "advance 15m\n" + loop(10, "slow 5ms c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(9, "c1 me a1 200") + "c1 me a1 503 injected\nafter 3s", ""},
+	{"a page that goes from the request to the refresh and back", "browser\nadvance 15m\n" + loop(8, "slow 5ms c1 me a0 401 token_expired\nslow 5ms c1 refresh:POST r0 503 injected") + "after 3s",
+		"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]"},
 	{"workers that take the new token from a store, one after the other", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(8, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200"), ""},
 	{"workers with one token, of which one goes on with it", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(4, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200") +
 		loop(5, "after 700ms\nc2 me a0 401 token_expired\nc2 me a1 200"), "repeated_failure[13 15 17 19 21]"},

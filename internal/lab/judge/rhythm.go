@@ -46,7 +46,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 		}
 		twice := max(chain+1, 2*n)
 		known := min(len(all), twice)
-		if !isOfOne(pauses[n-1:known-1]) && known >= n+callers {
+		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
 		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < twice {
@@ -78,7 +78,7 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 		}
 		repeated = repeated && (pause <= atOnce) == (i%2 == 0)
 	}
-	arePairs := n == 2 && len(pauses) > 2 && pauses[2] <= idle/4
+	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
 	switch {
 	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction:
 		return 0 // too far apart, or the next one too soon or too late
@@ -104,7 +104,7 @@ func isStall(pauses []time.Duration, one int) bool {
 // isBusyUntil reports whether the client did other work over the connection of next, without a rest (idle), since e.
 func (e *Exchange) isBusyUntil(next *Exchange) bool {
 	for next.Arrival.Order > e.Arrival.Order {
-		if next.before == nil || next.restSince(next.before) > idle {
+		if next.before == nil || next.restSince(next.before) > idle || next.isLike(e) && next.before.isLike(e) {
 			return false
 		}
 		next = next.before

@@ -80,9 +80,15 @@ func trafficOf(row []*Exchange) *traffic {
 	return t
 }
 
-// isApart reports whether the second request did not wait together with the first: it came after a rest, as most did.
+// isApart reports whether the second request did not wait together with the first: it came behind a refresh for that,
+// or after a rest, as most did.
 func (t *traffic) isApart() bool {
-	return len(t.row) == 1 || t.isRested() && t.row[1].restSince(t.row[0]) > idle
+	if len(t.row) == 1 {
+		return true
+	}
+	first, e := t.row[0], t.row[1]
+	return e.before != nil && e.before.isRefresh() && first.endedBefore(e.before) ||
+		t.isRested() && e.restSince(first) > idle
 }
 
 // cut finds the lanes of a row, those that were side by side, and those that took turns. A single caller may take turns
@@ -147,6 +153,9 @@ func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 // isBusy reports whether the requests kept the connections busy as several callers do.
 func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
 
+// isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
+func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
+
 // isQueue reports whether ten requests or more came over one connection that did not rest.
 func (t *traffic) isQueue() bool {
 	return slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.burst.longest >= 2*chain })
@@ -190,7 +199,7 @@ type lane struct {
 
 // waited returns how many callers a lane had at first: more than one if a few requests came at once, and then none.
 func (l *lane) waited() int {
-	if l.pause > idle {
+	if l.pause > idle && l.loop < chain {
 		return l.loop
 	}
 	return 1
@@ -213,7 +222,7 @@ func (l *lane) add(e *Exchange) bool {
 	var rested time.Duration
 	l.count++
 	if l.last != nil {
-		l.mixed = l.mixed || e.isSingle()
+		l.mixed = l.mixed || e.isSingle() && l.last.isSingle()
 		rested = e.restSince(l.last)
 	}
 	l.burst.add(rested > idle)
