@@ -27,7 +27,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
-	case c.isStaggered(row), len(all)*2 >= len(row)*3 && c.isStaggered(all): // the first retry of many came at once
+	case c.isStaggered(row), c.isStaggered(all):
 		return true
 	case whole.isBusy() && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
 		return true

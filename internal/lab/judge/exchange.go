@@ -185,6 +185,8 @@ func (e *Exchange) isRefresh() bool {
 }
 
 // isLogin reports whether e asked for a new session.
+//
+//go:noinline
 func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation == "register" }
 
 // isAccess reports whether e used an access token of this hub.

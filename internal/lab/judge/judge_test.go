@@ -97,6 +97,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 			"retry_after_ignored[2 4]"},
 		{"three widgets too soon, each with its own query", "c2 me a0 200\nc3 me a0 200\n" + each("c%[1]s me a0 503 injected wait=2s query=%[1]s", "1", "2", "3") + "after 300ms\n" + each("c%[1]s me a0 200 query=%[1]s", "1", "2", "3") + "after 3s",
 			"retry_after_ignored[4 5 6 7 8 9]"},
+		{"a refresh too soon, and the next expiry's in time", expired + "c1 refresh r0 503 injected wait=2s\nafter 300ms\nc1 refresh r0 200\nc1 me a1 200\nafter 1800ms\nc1 me a1 401 token_expired ordered\nc1 refresh r1 200\nc1 me a2 200\nafter 3s",
+			"retry_after_ignored[3 4]"},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
@@ -257,6 +259,7 @@ var unanswered = []row{
 	{"a slow login in place of a refresh, for which a second caller waits", "c2 me a0 200\n" + expired + "c1 login - 200 other later\nafter 20ms\nc2 me a0 401 token_expired\nafter 2500ms\nlater\nc1 me b0 200\nc2 me b0 200\nafter 3s", ""},
 	{"a tab that goes on with the old token, over the connection of another that has logged in anew", "advance 15m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\n" +
 		loop(3, "after 1s\nc1 me a0 401 token_expired\nafter 1s\nc1 me b0 200") + "after 3s", "no_refresh_after_expiry[5 7]"},
+	{"the next expiry, less than a second after a refresh that failed for now and then worked", expired + "c1 refresh r0 503 injected\nafter 100ms\nc1 refresh r0 200\nc1 me a1 200\nafter 100ms\nc1 me a1 401 token_expired ordered\nafter 3s", "no_refresh_after_expiry[6]"},
 	{"a login too late beside a long poll", "advance 15m\nc2 listing a0 200 later\nc1 me a0 401 token_expired\nafter 5s\nlater\nc1 login - 200 other\nc1 me b0 200", "no_refresh_after_expiry[3]"},
 	{"a login for two callers after the clock was put back", "c1 me a0 200 | c2 me a0 200\nback 21m\nc1 me a0 401 token_expired ordered\nc1 login - 200 other\nc2 me a0 401 token_expired ordered\nc1 me b0 200\nc2 me b0 200\nafter 3s", ""},
 	{"callers of a slow server, two at a time, each over a connection of its own", "advance 15m\n" + loops(6, "slow 450ms cX me a0 | cY me a0 401 token_expired") + "c99 refresh r0 200\n" +

@@ -136,10 +136,10 @@ func (e *Exchange) startedAfter(t time.Time) bool {
 }
 
 // renews reports whether the refresh r is for the expiry that e met, or for a later one. One that came after e is,
-// whichever token it sent, and so is one that was over just before: e had left by then, if it has not that one's token.
+// whichever token it sent, and so is one that was over just before: e had left by then, if it has no token of later.
 func (r *Exchange) renews(e *Exchange) bool {
-	return r.End.Order == 0 || r.End.Order > e.Arrival.Order ||
-		r.End.until(&e.Arrival) <= late && (r.Given == nil || !e.Token.isOf(r.Given))
+	before := r.End.until(&e.Arrival) <= late && (r.Session == "" || e.Token.Generation <= r.Current.Generation)
+	return r.End.Order == 0 || r.End.Order > e.Arrival.Order || before && (r.Given == nil || !e.Token.isOf(r.Given))
 }
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins

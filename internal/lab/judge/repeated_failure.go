@@ -40,20 +40,20 @@ func (c *trial) repeatedFailure() {
 
 // withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
 // most and none of another connection is between them, or the same request with another token, if it is one: of workers
-// that share a token each may log in anew, or take the new one from a store. There are several, else one caller takes
-// turns with its connections.
+// that share a token each may log in anew, or take the new one from a store if several do.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
-	answered := make(map[int64]int) // by connection: how many 401s
+	answered, several := make(map[int64]int), false // by connection: how many 401s
 	for i, n := 0, 0; i < len(row); i += n {
 		last := row[i]
 		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
 			last = row[i+n]
 		}
-		if n <= 2 && last.refused() && c.isAnswered(last, n == 1) {
+		if next := c.answerTo(last); next != nil && (next.isLogin() && n <= 2 || n == 1) {
 			answered[last.Conn] = n
+			several = several || next.isLogin() || len(answered) > 1
 		}
 	}
-	if len(answered) > 1 {
+	if several {
 		for conn, n := range answered {
 			row = withoutFew(row, conn, n)
 		}
@@ -61,17 +61,20 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	return row
 }
 
-// isAnswered reports whether a login succeeded in time over the connection of e, or the same request, if that counts.
-func (c *trial) isAnswered(e *Exchange, orSame bool) bool {
+// answerTo returns what succeeded in time over the connection of e, a 401: a login or the same request. It may be nil.
+func (c *trial) answerTo(e *Exchange) *Exchange {
+	if !e.refused() {
+		return nil
+	}
 	for _, next := range c.record[c.after(e):] {
 		switch {
 		case !inTime(e, next):
-			return false
-		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || orSame && next.place() == e.place()):
-			return true
+			return nil
+		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || next.place() == e.place()):
+			return next
 		}
 	}
-	return false
+	return nil
 }
 
 // settled returns what of a loop nothing can excuse that the client may still do in time: all of it, or nothing yet.

@@ -144,6 +144,12 @@ var failures = []row{
 	{"ten callers in the queue of one connection, one of whom then meets a fault", "advance 15m\n" + loop(10, "slow 5ms c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(9, "c1 me a1 200") + "c1 me a1 503 injected\nafter 3s", ""},
 	{"a page that goes from the request to the refresh and back", "browser\nadvance 15m\n" + loop(8, "slow 5ms c1 me a0 401 token_expired\nslow 5ms c1 refresh:POST r0 503 injected") + "after 3s",
 		"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]"},
+	{"a worker that goes on with a dead token beside a page that logs in anew", "c2 me a0 200\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 20ms\nc1 login - 200 other\nc1 me b0 200\nafter 200ms\n" +
+		loop(4, "slow 5ms c2 me a0 401 token_revoked\nafter 60ms") + "c1 me b0 200\n" + loop(5, "slow 5ms c2 me a0 401 token_revoked\nafter 60ms") + "c1 logout b0 204\nafter 3s", "repeated_failure[7 8 9 10 12 13 14 15 16]"},
+	{"twelve callers a little apart, a connection for each request, and a refresh that is refused", strings.Replace(loops(6, "slow 6ms cX me a0 | cY me a0 401 token_revoked\nafter 3ms"), "\nafter", "\nc9 refresh r0 401 token_revoked later\nafter", 1) + "after 30ms\nlater\nafter 3s", ""},
+	{"two widgets a little apart, the first of whose requests is cut", each("slow 5ms c1 me a0 %s", "0 lost\nafter 33ms", "503 injected\nafter 210ms", "503 injected\nafter 33ms", "503 injected\nafter 210ms", "503 injected\nafter 33ms", "503 injected\nafter 6s"), ""},
+	{"a widget a little ahead of five side by side, that pause by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 1s\nslow 6ms c1 me a0 503 injected\nafter 2ms\nslow 9ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected\n" +
+		each("after %s\nslow 5ms c1 me a0 503 injected", "50ms", "20ms", "20ms", "25ms", "45ms", "18ms") + "after 400ms\n" + loop(6, "c1 me a0 200"), ""},
 	{"workers that take the new token from a store, one after the other", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(8, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200"), ""},
 	{"workers with one token, of which one goes on with it", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(4, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200") +
 		loop(5, "after 700ms\nc2 me a0 401 token_expired\nc2 me a1 200"), "repeated_failure[13 15 17 19 21]"},

@@ -36,7 +36,9 @@ func (c *trial) retryAfterIgnored() {
 	var all []*plea
 	for _, e := range c.record {
 		k := key{e.place(), e.Session, 0}
-		if e.Token == nil {
+		if e.isRefresh() {
+			k.body = e.Presented
+		} else if e.Token == nil {
 			k.session, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {

@@ -39,6 +39,12 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 		}
 	}
 	pauses := pausesOf(all)
+	steady := slices.Clone(pauses) // what was sent again by itself, as soon as it was cut, is no pause
+	for i := 1; i < len(pauses); i++ {
+		if all[i].isCut() && pauses[i] <= idle/4 {
+			steady[i] = steady[i-1]
+		}
+	}
 	for n := min(len(row), len(all)-1, 2*mostBeginners); n > 1; n-- {
 		callers := c.beginners(all, pauses, n)
 		if callers == 0 || len(row) >= chain*n {
@@ -46,7 +52,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 		}
 		twice := max(chain+1, 2*n)
 		known := min(len(all), twice)
-		if !isOfOne(pauses[n-1:known-1]) && (n < chain || known >= n+callers) {
+		if !isOfOne(steady[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
 		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < twice {

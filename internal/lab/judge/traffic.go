@@ -123,7 +123,7 @@ func (t *traffic) cut() {
 		if again && e.Conn != row[i-1].Conn && together && !shared[e] {
 			t.turns++
 		}
-		if underWay > i {
+		if underWay >= i && underWay > t.most { // one may have come ahead of them
 			t.most = underWay
 		}
 		byConn[e.Conn] = l
@@ -141,10 +141,11 @@ func (t *traffic) isRested() bool { return t.rests*2 > len(t.row) }
 // some had. A client with one caller may change between connections as well, but never uses two at a time.
 func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row) }
 
-// hasLoops reports whether callers side by side tried five times each.
+// hasLoops reports whether callers side by side tried five times each, over connections that the client kept.
 func (t *traffic) hasLoops() bool {
 	callers := t.callers()
-	return t.isSideBySide() && callers > 0 && len(t.row) >= chain*callers
+	return t.isSideBySide() && callers > 0 && len(t.row) >= chain*callers &&
+		!slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.mixed })
 }
 
 // isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
