@@ -27,6 +27,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
+	case i >= 0 && whole.hasLoops():
+		return false
 	case c.isStaggered(row), c.isStaggered(all):
 		return true
 	case whole.isBusy() && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):

@@ -141,11 +141,9 @@ func (t *traffic) isRested() bool { return t.rests*2 > len(t.row) }
 // some had. A client with one caller may change between connections as well, but never uses two at a time.
 func (t *traffic) isSideBySide() bool { return (t.beside+t.turns)*2 > len(t.row) }
 
-// hasLoops reports whether callers side by side tried five times each, over connections that the client kept.
+// hasLoops reports whether callers side by side tried five times each: they waited for none, and are too few.
 func (t *traffic) hasLoops() bool {
-	callers := t.callers()
-	return t.isSideBySide() && callers > 0 && len(t.row) >= chain*callers &&
-		!slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.mixed })
+	return t.isSideBySide() && t.isRested() && len(t.row) >= chain*t.callers()
 }
 
 // isTogether reports whether the row may be of several callers, who came side by side or in a browser's queue.
