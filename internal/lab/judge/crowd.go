@@ -132,7 +132,10 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	}
 	got := c.nextTokens(first)
 	again := c.sentAgain(got, first, last)
-	sooner := len(again) > 0 && again[0].Arrival.Order < last.Arrival.Order
+	sooner := 0 // again, before the last came
+	for sooner < len(again) && again[sooner].Arrival.Order < last.Arrival.Order {
+		sooner++
+	}
 	kept := 0
 	for _, e := range row {
 		if e.Lost && e.Hub == 401 { // a fault kept from the client that the token had ended
@@ -140,10 +143,10 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 		}
 	}
 	all := len(again) >= len(row)-kept
-	goesOn := !sooner && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) && isPoll(again, len(row))
+	goesOn := sooner < 2 && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) && isPoll(again, len(row))
 	few := len(rounds) < chain && !t.hasLoops()
 	ownEach, answered, granted := c.refreshesAround(first, row)
-	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner || all && t.isQueue()) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner > 0 || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
 	case !several, goesOn:

@@ -162,6 +162,8 @@ var failures = []row{
 	{"a wrong password over a new connection each time, beside a client that keeps its own", "after 300ms\nc3 login - 200 other\nafter 20ms\n" + loops(5, "cX login:POST - 401 invalid_credentials injected\nafter 300ms\nc3 me b0 200"), "repeated_failure[3 5 7 9 11]"},
 	{"two callers side by side, each in a loop, and a logout", "after 300ms\nc1 me a0 | c2 me a0 200\n" + loop(12, "slow 5ms c1 me a0 | c2 me a0 401 token_revoked\nafter 60ms") + "c1 logout a0 204", "repeated_failure[" + numbers(4, 27) + "]"},
 	{"two callers side by side, each of whom waits longer each time, and a logout", "after 300ms\nc1 me a0 | c2 me a0 200\n" + each("after %s\nslow 6ms c1 me a0 | c2 me a0 401 token_revoked", "100ms", "50ms", "98ms", "200ms", "400ms", "800ms", "1600ms") + "c1 logout a0 204", "repeated_failure[" + numbers(4, 17) + "]"},
+	{"a poll that uses the new token once, and then the old one, and the new one again", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(6, "after 150ms\nslow 5ms c1 me a0 401 token_expired") + loop(8, "after 150ms\nc1 me a1 200") + "after 3s",
+		"repeated_failure[2 5 6 7 8 9 10]"},
 	{"two polls side by side that go on with the expired token, until the refresh works", "advance 15m\n" + loop(6, "slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 | c2 me a1 200\nafter 300ms"),
 		"repeated_failure[" + numbers(2, 13) + "]"},
 	{"a caller that waits longer each time, and whose library sends again what was cut", each("slow 5ms %s", "c1 me a0 503 injected\nafter 60ms", "c1 me a0 503 injected\nafter 120ms", "c1 me a0 503 injected\nafter 240ms",
