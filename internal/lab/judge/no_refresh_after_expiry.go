@@ -63,6 +63,8 @@ func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
 }
 
 // failsForNow reports whether the client may try e again, since the hub has not refused it.
+//
+//go:noinline
 func (e *Exchange) failsForNow() bool {
 	return !e.received() || e.Injected || e.Status >= 500 || e.Status == http.StatusTooManyRequests
 }

@@ -206,6 +206,8 @@ type line struct {
 	start   Mark        // of the first request
 	end     Mark        // of the latest to end
 	took    time.Duration
+	refused *Exchange // the latest that was answered 401
+	unsent  int       // so many of these have not been sent again with a new token
 }
 
 // burst is requests without a break between them.
@@ -236,7 +238,14 @@ func (l *line) add(e *Exchange) *plea {
 	} else if !e.failed() {
 		l.spell = new(spell)
 	}
-	l.hurry(e, inTime)
+	if e.isAccess() && l.unsent > 0 && !l.refused.Token.isOf(&e.Current.Pair) && e.Token.isOf(&e.Current.Pair) {
+		l.unsent-- // it is one of these again
+	} else {
+		l.hurry(e, inTime)
+	}
+	if e.isAccess() && e.refused() {
+		l.refused, l.unsent = e, l.unsent+1
+	}
 	l.count(e)
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
