@@ -76,6 +76,8 @@ func findClients(record []*Exchange, now Mark) {
 }
 
 // client returns the connection that stands for the client of c.
+//
+//go:noinline
 func (c *connection) client() *connection {
 	for c.of != nil {
 		if c.of.of != nil {

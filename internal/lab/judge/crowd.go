@@ -31,7 +31,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	case c.isStaggered(row), c.isStaggered(all):
 		return true
-	case whole.isBusy() && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
+	case whole.isBusy() && !isBusyPoll(row) && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
 		return true
 	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
 		return false

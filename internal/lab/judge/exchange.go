@@ -146,6 +146,8 @@ func (e *Exchange) refused() bool {
 func (e *Exchange) saw(code string) bool { return e.received() && e.Code == code }
 
 // took returns how long the answer took, by the machine's clock; 0 if the request is under way.
+//
+//go:noinline
 func (e *Exchange) took() time.Duration {
 	if e.End.Order == 0 {
 		return 0

@@ -176,6 +176,9 @@ func isTimer(row []*Exchange) bool {
 	return off*3 < len(pauses)
 }
 
+// isBusyPoll reports whether one caller sent a row after the same pauses, which are longer than any queue's (10 ms).
+func isBusyPoll(row []*Exchange) bool { return isTimer(row) && slices.Min(pausesOf(row)) > idle/4 }
+
 // isBackoff reports whether one caller sent a row, who pauses longer each time, up to a limit. Its first retry may have
 // come at once.
 func isBackoff(row []*Exchange) bool {
