@@ -137,8 +137,9 @@ func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
 
 // met counts the requests that had been answered 401 in time before next, with the pair that r was to renew.
 func (s *session) met(r, next *Exchange) (n int) {
-	for _, e := range s.from(s.firstRefused[r.Current.Generation]) {
-		if e.isAccess() && e.Token.Generation == r.Current.Generation && e.refused() && e.endedBefore(next) && inTime(e, next) {
+	generation := max(r.Current.Generation, r.Token.Generation) // nothing is current in a session that has ended
+	for _, e := range s.from(s.firstRefused[generation]) {
+		if e.isAccess() && e.Token.Generation == generation && e.refused() && e.endedBefore(next) && inTime(e, next) {
 			n++
 		}
 	}

@@ -165,6 +165,8 @@ var failures = []row{
 	{"a poll that uses the new token once, and then the old one, and the new one again", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(6, "after 150ms\nslow 5ms c1 me a0 401 token_expired") + loop(8, "after 150ms\nc1 me a1 200") + "after 3s",
 		"repeated_failure[2 5 6 7 8 9 10]"},
 	{"a busy poll of one caller through an outage", loop(14, "slow 5ms c1 me a0 503 injected\nafter 20ms") + loop(14, "c1 me a0 200\nafter 20ms") + "after 3s", "repeated_failure[" + numbers(2, 15) + "]"},
+	{"seven callers in a queue of a session that has ended, each of whom tries to refresh", expired + "c1 refresh r0 200\nc1 me a1 200\nafter 3s\n" + each("slow 5ms c1 %s a1 401 token_revoked ended\nafter 2ms", "me", "listing", "run", "file/1", "file/2", "file/3", "file/4") +
+		loop(7, "slow 5ms c1 refresh r1 401 token_revoked ended\nafter 2ms"), ""},
 	{"two polls side by side that go on with the expired token, until the refresh works", "advance 15m\n" + loop(6, "slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 200\n" + loop(6, "c1 me a1 | c2 me a1 200\nafter 300ms"),
 		"repeated_failure[" + numbers(2, 13) + "]"},
 	{"a caller that waits longer each time, and whose library sends again what was cut", each("slow 5ms %s", "c1 me a0 503 injected\nafter 60ms", "c1 me a0 503 injected\nafter 120ms", "c1 me a0 503 injected\nafter 240ms",

@@ -218,6 +218,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Token.State = "expired"
 		case word == "over":
 			e.Current.RefreshOver = true
+		case word == "ended":
+			e.Current = Current{RefreshOver: true}
 		case word == "address":
 			e.InAddress = true
 		case strings.HasPrefix(word, "query="):
