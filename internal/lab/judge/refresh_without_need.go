@@ -102,8 +102,8 @@ func (s *session) isEarly(r *Exchange) bool {
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
-// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed
-// by a refresh: tabs may each have a pair of their own, where none is spent.
+// callsFor reports whether more requests had been answered 401, in the time to react before r and not with an older pair,
+// than had been followed by a refresh: tabs may each have a pair of their own, where none is spent.
 func (s *session) callsFor(r *Exchange) bool {
 	refused := 0
 	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0; i-- {
@@ -111,6 +111,7 @@ func (s *session) callsFor(r *Exchange) bool {
 		switch {
 		case e.Arrival.until(&r.Arrival) > reaction:
 			return refused > 0
+		case e.Token != nil && e.Token.Generation < r.Token.Generation:
 		case e.Operation == "refresh":
 			refused--
 		case e.Hub == 401 && e.endedBefore(r):
