@@ -69,8 +69,8 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// isOneEach reports whether a row are refreshes of as many callers as got a 401 before; or refreshes or logins of callers
-// who began one shortly after the other, and each sent one for its own 401.
+// isOneEach reports whether a row are refreshes of as many callers as got a 401 before; or refreshes or logins of
+// callers who began one shortly after the other, and each sent one for its own 401.
 func (c *trial) isOneEach(row []*Exchange, t *traffic) bool {
 	if row[0].isRefresh() && !t.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row) {
 		return true
@@ -120,8 +120,9 @@ func (c *trial) isAftermath(e *Exchange) bool {
 // or by distances that change by chance. Without that, all is one caller's.
 //
 // The client then sent all again, or most of a row of few tries or of what came until it got the new token; or it sent
-// refreshes for most; or, right after a row of few tries, it got a new token, tried to in vain, or logged out. Few tries
-// are fewer than five rounds and, side by side, fewer than five for each caller. A browser sends such a row over six connections, and the last ones with the old token long after the refresh.
+// refreshes for most; or, right after a row of few tries, it got a new token, tried to in vain, or logged out. Few
+// tries are fewer than five rounds and, side by side, fewer than five for each caller. A browser sends such a row over
+// six connections, and the last ones with the old token long after the refresh.
 //
 // A poll is no crowd, or two in step, that goes on in five rounds or more with the new token.
 func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {

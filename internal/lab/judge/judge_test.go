@@ -263,6 +263,7 @@ var unanswered = []row{
 	{"a tab that goes on with the old token, over the connection of another that has logged in anew", "advance 15m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\n" +
 		loop(3, "after 1s\nc1 me a0 401 token_expired\nafter 1s\nc1 me b0 200") + "after 3s", "no_refresh_after_expiry[5 7]"},
 	{"the next expiry, less than a second after a refresh that failed for now and then worked", expired + "c1 refresh r0 503 injected\nafter 100ms\nc1 refresh r0 200\nc1 me a1 200\nafter 100ms\nc1 me a1 401 token_expired ordered\nafter 3s", "no_refresh_after_expiry[6]"},
+	{"a login in place of a refresh that fails for now, over a connection that had been opened before for other namespaces", "open c5\nafter 200ms\nc1 me a0 200\n" + expired + "c5 login - 503 injected wait=3s\nafter 3s\nc1 login - 200 other\nc1 me b0 200\nafter 3s", ""},
 	{"a login too late beside a long poll", "advance 15m\nc2 listing a0 200 later\nc1 me a0 401 token_expired\nafter 5s\nlater\nc1 login - 200 other\nc1 me b0 200", "no_refresh_after_expiry[3]"},
 	{"a login for two callers after the clock was put back", "c1 me a0 200 | c2 me a0 200\nback 21m\nc1 me a0 401 token_expired ordered\nc1 login - 200 other\nc2 me a0 401 token_expired ordered\nc1 me b0 200\nc2 me b0 200\nafter 3s", ""},
 	{"callers of a slow server, two at a time, each over a connection of its own", "advance 15m\n" + loops(6, "slow 450ms cX me a0 | cY me a0 401 token_expired") + "c99 refresh r0 200\n" +

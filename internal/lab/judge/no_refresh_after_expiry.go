@@ -74,11 +74,10 @@ func (e *Exchange) failsForNow() bool {
 func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+reaction) }
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, or was doing so, and did
-// not go on in s.
-// Of a login that failed nobody knows whose it was. Where the client logs in as somebody else, a connection shows it, and
-// the session had not gone on before either.
-// Over a connection of what was sent with e it is the caller of e that does so, whatever others of the session do, and
-// so it may be where connections have one request each.
+// not go on in s. Of a login that failed nobody knows whose it was, and the client may have opened its connection for
+// another namespace. Where the client logs in as somebody else, a connection shows it, and the session had not gone on
+// before either. Over a connection of what was sent with e it is the caller of e that does so, whatever others of the
+// session do, and so it may be where connections have one request each.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
 	for _, login := range c.logins[max(0, n-lookBack):] {
@@ -86,7 +85,7 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 			return false
 		}
 		mayBeOf := login.User == s.user || login.User == ""
-		own := e.client == login.client || mayBeOf && mayBeSame(e, login)
+		own := e.client == login.client || mayBeOf && (mayBeSame(e, login) || e.Browser == login.Browser && login.client.first > e.End.Order)
 		ends := !s.goesOnAfter(login) && (mayBeOf || !s.goesOnAfter(e))
 		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
 		if own && (underWay || instead(login)) && (ends || mayBeOf && (s.sentWith(e, login.Conn) || e.isSingle())) {
