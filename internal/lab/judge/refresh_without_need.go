@@ -14,8 +14,9 @@ const spare = 2 * time.Minute
 // that pair has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access
 // token in memory refreshes at every load.
 //
-// Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race has
-// just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by one.
+// Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race
+// has just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by
+// one.
 func (c *trial) refreshWithoutNeed(s *session) {
 	early := slices.DeleteFunc(s.earlyRefreshes(), c.followsRace)
 	inHabit := make([]bool, len(early))
@@ -102,8 +103,8 @@ func (s *session) isEarly(r *Exchange) bool {
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
-// callsFor reports whether more requests had been answered 401, in the time to react before r and not with an older pair,
-// than had been followed by a refresh: tabs may each have a pair of their own, where none is spent.
+// callsFor reports whether more requests had been answered 401, in the time to react before r and not with an older
+// pair, than had been followed by a refresh: tabs may each have a pair of their own, where none is spent.
 func (s *session) callsFor(r *Exchange) bool {
 	refused := 0
 	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0; i-- {

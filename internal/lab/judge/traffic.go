@@ -70,9 +70,9 @@ const (
 	queue   = 60 // callers on its page at most that wait for one of them
 )
 
-// trafficOf returns how a row came. In a browser callers may wait for one another while a page uses all connections that
-// a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the answer to one may
-// serve the others from the cache. But where the first ones, and most of all, came after a rest nobody waited.
+// trafficOf returns how a row came. In a browser callers may wait for one another while a page uses all connections
+// that a browser opens to a host, and for the same GET, of which Chromium sends one at a time, since the answer to one
+// may serve the others from the cache. But where the first ones, and most of all, came after a rest nobody waited.
 func trafficOf(row []*Exchange) *traffic {
 	t := &traffic{row: row}
 	t.cut()
