@@ -29,7 +29,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && whole.hasLoops():
 		return false
-	case c.isStaggered(row), c.isStaggered(all):
+	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true
 	case whole.isBusy() && !isBusyPoll(row) && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
 		return true

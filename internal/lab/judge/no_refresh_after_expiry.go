@@ -116,18 +116,25 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 	if e.Current.Expired {
 		over = e.Token.Issued // by order, nobody knows when
 	}
-	goesOn := slices.ContainsFunc(s.from(e)[1:], func(next *Exchange) bool { return next.Conn == e.Conn })
 	for _, next := range c.sessions {
 		first := next.exchanges[0]
 		since := next.beganAfter(s.firstRefused[e.Token.Generation]) || first.startedAfter(over)
-		if since && next.user == s.user && next.id != s.id && mayBeSame(e, first) &&
-			slices.ContainsFunc(next.exchanges, func(use *Exchange) bool {
-				return use.isAccess() && instead(use) && (!s.goesOnAfter(first) || use.Conn == e.Conn && use.place() == e.place() && !goesOn)
-			}) {
+		if !since || next.user != s.user || next.id == s.id || !mayBeSame(e, first) {
+			continue
+		}
+		all := !s.goesOnAfter(first)
+		if slices.ContainsFunc(next.from(e), func(use *Exchange) bool {
+			return use.isAccess() && instead(use) && (all || use.Conn == e.Conn && use.place() == e.place() && s.isLastOver(e))
+		}) {
 			return true
 		}
 	}
 	return false
+}
+
+// isLastOver reports whether nothing more of the session came over the connection of e.
+func (s *session) isLastOver(e *Exchange) bool {
+	return !slices.ContainsFunc(s.from(e)[1:], func(next *Exchange) bool { return next.Conn == e.Conn })
 }
 
 // startedAfter reports whether the session of e, its first exchange in the record, began after a time: with this login,
