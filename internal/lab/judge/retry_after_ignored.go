@@ -203,7 +203,6 @@ type line struct {
 	burst   *burst      // the latest
 	rested  bool        // it is not the first
 	spell   *spell      // the latest
-	start   Mark        // of the first request
 	end     Mark        // of the latest to end
 	took    time.Duration
 	refused *Exchange // the latest that was answered 401
@@ -257,9 +256,6 @@ func (l *line) add(e *Exchange) *plea {
 
 // count counts e and the time that it took.
 func (l *line) count(e *Exchange) {
-	if l.start.Order == 0 {
-		l.start = e.sentAt
-	}
 	if e.took() <= late {
 		l.took += e.took()
 	}
@@ -274,7 +270,7 @@ func (l *line) count(e *Exchange) {
 
 // isSlow reports whether the requests waited for answers for most of the time, and one behind the other.
 func (l *line) isSlow() bool {
-	return !l.rested && l.took > stall && l.took > l.end.Machine.Sub(l.start.Machine)/2
+	return !l.rested && l.took > stall && l.took > l.end.Machine.Sub(l.all[0].sentAt.Machine)/2
 }
 
 // keep reports whether e is the retry in time that one of the answers asked for: to a request with the same query and
