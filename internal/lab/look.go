@@ -234,10 +234,13 @@ func mayBeToken(s string) bool {
 	return s != "" && !isUnset(s) && !strings.ContainsAny(s, " []{}$<>:")
 }
 
-// isUnset reports whether a text is what clients write for a variable without a value.
+// isUnset reports whether a text is what clients write for a variable without a value. A token, which is longer, is not
+// copied for that.
 func isUnset(s string) bool {
-	return slices.Contains([]string{"undefined", "null", "false", "nan", "none"}, strings.ToLower(s))
+	return len(s) <= len("undefined") && slices.Contains(unset, strings.ToLower(s))
 }
+
+var unset = []string{"undefined", "null", "false", "nan", "none"}
 
 // tokenIn returns the first part of a text that has the form of a token of a hub, or "".
 func tokenIn(text string) string {
