@@ -54,11 +54,8 @@ func TestARefusedBody(t *testing.T) {
 
 // refusing returns a connection to a server that wants no body.
 func refusing(t *testing.T) net.Conn {
-	server, client := net.Pipe()
-	t.Cleanup(func() { client.Close() })
-	conns := make(chan net.Conn, 1)
-	conns <- server
-	s := Start(queue{conns}, Config{
+	listener, client := pipe(t)
+	s := Start(listener, Config{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		}),
@@ -69,15 +66,3 @@ func refusing(t *testing.T) net.Conn {
 	t.Cleanup(func() { s.http.Close() })
 	return client
 }
-
-// queue is a listener for the connections in it.
-type queue struct{ conns chan net.Conn }
-
-func (l queue) Accept() (net.Conn, error) {
-	if c, open := <-l.conns; open {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-func (l queue) Addr() net.Addr { return &net.TCPAddr{} }
-func (l queue) Close() error   { close(l.conns); return nil }

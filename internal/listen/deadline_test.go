@@ -102,9 +102,8 @@ func TestConnectionLivesOnAfterADeadline(t *testing.T) {
 
 // pair returns a connection as the server has it, and its client's end.
 func pair(t *testing.T) (net.Conn, net.Conn) {
-	server, client := net.Pipe()
-	t.Cleanup(func() { server.Close(); client.Close() })
-	c, err := patient{one{conn: server}}.Accept()
+	listener, client := pipe(t)
+	c, err := patient{listener}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,10 +111,23 @@ func pair(t *testing.T) (net.Conn, net.Conn) {
 	return c, client
 }
 
-// one is a listener with one connection.
-type one struct {
-	net.Listener
-	conn net.Conn
+// pipe returns a listener with one connection, and its client's end.
+func pipe(t *testing.T) (net.Listener, net.Conn) {
+	server, client := net.Pipe()
+	t.Cleanup(func() { server.Close(); client.Close() })
+	conns := make(chan net.Conn, 1)
+	conns <- server
+	return queue{conns}, client
 }
 
-func (l one) Accept() (net.Conn, error) { return l.conn, nil }
+// queue is a listener for the connections in it.
+type queue struct{ conns chan net.Conn }
+
+func (l queue) Accept() (net.Conn, error) {
+	if c, open := <-l.conns; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l queue) Addr() net.Addr { return &net.TCPAddr{} }
+func (l queue) Close() error   { close(l.conns); return nil }
