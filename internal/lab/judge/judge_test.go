@@ -62,7 +62,6 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"too soon", "c1 me a0 503 injected wait=2s\nafter 1900ms\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"in time", "c1 me a0 503 injected wait=2s\nafter 1990ms\nc1 me a0 200", ""},
 		{"in time by the hub's clock", "c1 me a0 503 injected wait=2m\nadvance 2m\nc1 me a0 200", ""},
-		{"with the next pair's token", "c1 me a0 503 injected wait=2m\nc1 refresh r0 200\nc1 me a1 200", "retry_after_ignored[2 4] early_refresh[3]"},
 		{"another operation", "c1 me a0 503 injected wait=2m\nc1 listing a0 200", ""},
 		{"together", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s", ""},
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
@@ -73,17 +72,6 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a poll that goes on in its rhythm over the connections of others", "c1 me a0 200\nc2 listing a0 200\nafter 500ms\nc1 me a0 200\nafter 500ms\nc2 me a0 429 injected wait=2s\n" + loop(8, "after 500ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[5 6]"},
 		{"a poll that begins a second after the start", "c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\n" + loop(3, "after 100ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[6 7]"},
 		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
-		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
-		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
-		{"other pages of a list by other workers, and the one that was asked to wait in time, behind another", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\n" +
-			"c1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3\nafter 320ms\nc1 listing a0 200 query=4\nafter 20ms\nc1 listing a0 200 query=1\nafter 3s", ""},
-		{"two pages of a list by workers that wait as they are asked, and a third page", "c1 listing a0 503 injected wait=1s query=1\nc1 listing a0 503 injected wait=1s query=2\n" +
-			"c1 listing a0 200 query=3\nafter 1020ms\nc1 listing a0 200 query=1\nafter 40ms\nc1 listing a0 200 query=2\nafter 3s", ""},
-		{"other pages of a list, and the one that was asked to wait too soon", "c1 listing a0 429 rate_limited wait=2s query=1\nafter 30ms\nc1 listing a0 200 query=2\n" +
-			"after 200ms\nc1 listing a0 200 query=3\nafter 400ms\nc1 listing a0 200 query=1\nafter 3s", "retry_after_ignored[2 5]"},
-		{"ten rows of a list by five workers, none of which comes again", "c1 listing a0 | c2 listing a0 | c3 listing a0 503 injected wait=3s query=1\nc1 listing a0 | c2 listing a0 | c3 listing a0 503 injected wait=3s query=2\nafter 9s", ""},
-		{"another page of a list at once, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=1", ""},
-		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
 		{"a retry at once over a new connection that works, and more work later", "c1 me a0 503 injected wait=2s\nc2 me a0 200\nafter 2500ms\nc1 me a0 200", "retry_after_ignored[2 3]"},
@@ -91,17 +79,6 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry at once that works, and a poll to the moment", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and more work after the clock was advanced", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nadvance 10m\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"two answers that ask for different times", "c1 me a0 503 injected wait=3s\nc2 me a0 503 injected wait=1s\nafter 1200ms\nc2 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
-		{"one of two widgets too soon, each with its own query", "c2 me a0 200\nc1 me a0 503 injected wait=2s query=1\nc2 me a0 503 injected wait=2s query=2\nafter 300ms\nc1 me a0 200 query=1\nafter 1750ms\nc2 me a0 200 query=2",
-			"retry_after_ignored[3 5]"},
-		{"one of two widgets too soon over one connection, each with its own query", "c1 me a0 503 injected wait=2s query=1\nc1 me a0 503 injected wait=2s query=2\nafter 300ms\nc1 me a0 200 query=1\nafter 1750ms\nc1 me a0 200 query=2",
-			"retry_after_ignored[2 4]"},
-		{"three widgets too soon, each with its own query", "c2 me a0 200\nc3 me a0 200\n" + each("c%[1]s me a0 503 injected wait=2s query=%[1]s", "1", "2", "3") + "after 300ms\n" + each("c%[1]s me a0 200 query=%[1]s", "1", "2", "3") + "after 3s",
-			"retry_after_ignored[4 5 6 7 8 9]"},
-		{"a refresh too soon, and the next expiry's in time", expired + "c1 refresh r0 503 injected wait=2s\nafter 300ms\nc1 refresh r0 200\nc1 me a1 200\nafter 1800ms\nc1 me a1 401 token_expired ordered\nc1 refresh r1 200\nc1 me a2 200\nafter 3s",
-			"retry_after_ignored[3 4]"},
-		{"one of three that meet the end of the token is throttled, and gives up", "c2 me a0 200\nc3 me a0 200\nadvance 15m\nc1 me a0 429 rate_limited wait=1s later\nc2 me a0 401 token_expired\nc3 me a0 401 token_expired\nlater\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
-		{"one of three that meet the end of the token is throttled, and comes again at once", "c2 me a0 200\nc3 me a0 200\nadvance 15m\nc1 me a0 429 rate_limited wait=1s later\nc2 me a0 401 token_expired\nc3 me a0 401 token_expired\nlater\nc1 refresh r0 200\n" + loop(3, "c1 me a1 200") + "after 3s",
-			"retry_after_ignored[4 10]"},
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
@@ -114,13 +91,42 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a client without a token that loads two things, and tries the one again too soon over the other's connection", "after 1s\nc5 listing - | c6 file - 503 wait=2s injected\nafter 400ms\nc6 listing - 200", "retry_after_ignored[2 4]"},
 		{"a poll of a page behind a proxy", "proxy\n" + each("%s me a0 200\nafter 400ms", "c3", "c4") + "c5 me a0 429 wait=2s injected\nafter 400ms\n" + each("%s me a0 200\nafter 400ms", "c6", "c7", "c8", "c9", "c10", "c11") + "after 3s", "retry_after_ignored[4 5]"},
 		{"a page that logs in too soon, behind a proxy", "proxy\nc3 login:POST - 503 wait=30s injected\nafter 500ms\nc4 login:POST - 200\nc5 me a0 200", "retry_after_ignored[2 3]"},
-		{"a poll beside a long poll of its own", "c2 me a0 200 query=9 later\nc1 me a0 503 wait=2s injected\nafter 300ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 2s\nlater\nafter 3s", "retry_after_ignored[3 4]"},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
 		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},
 		{"a success that says when to ask again", "c1 me a0 200 wait=2s\nc1 me a0 200", ""},
 		{"an error with the status of a success", "c1 me a0 200 busy wait=2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
+	})
+}
+
+func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"with the next pair's token", "c1 me a0 503 injected wait=2m\nc1 refresh r0 200\nc1 me a1 200", "retry_after_ignored[2 4] early_refresh[3]"},
+		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
+		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
+		{"other pages of a list by other workers, and the one that was asked to wait in time, behind another", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\n" +
+			"c1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3\nafter 320ms\nc1 listing a0 200 query=4\nafter 20ms\nc1 listing a0 200 query=1\nafter 3s", ""},
+		{"two pages of a list by workers that wait as they are asked, and a third page", "c1 listing a0 503 injected wait=1s query=1\nc1 listing a0 503 injected wait=1s query=2\n" +
+			"c1 listing a0 200 query=3\nafter 1020ms\nc1 listing a0 200 query=1\nafter 40ms\nc1 listing a0 200 query=2\nafter 3s", ""},
+		{"other pages of a list, and the one that was asked to wait too soon", "c1 listing a0 429 rate_limited wait=2s query=1\nafter 30ms\nc1 listing a0 200 query=2\n" +
+			"after 200ms\nc1 listing a0 200 query=3\nafter 400ms\nc1 listing a0 200 query=1\nafter 3s", "retry_after_ignored[2 5]"},
+		{"ten rows of a list by five workers, none of which comes again", "c1 listing a0 | c2 listing a0 | c3 listing a0 503 injected wait=3s query=1\nc1 listing a0 | c2 listing a0 | c3 listing a0 503 injected wait=3s query=2\nafter 9s", ""},
+		{"another page of a list at once, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=1", ""},
+		{"another query for each try", "c1 listing a0 503 injected wait=2s query=1\nc1 listing a0 200 query=2\nafter 2s\nc1 listing a0 200 query=3", "retry_after_ignored[2 3]"},
+		{"one of two widgets too soon, each with its own query", "c2 me a0 200\nc1 me a0 503 injected wait=2s query=1\nc2 me a0 503 injected wait=2s query=2\nafter 300ms\nc1 me a0 200 query=1\nafter 1750ms\nc2 me a0 200 query=2",
+			"retry_after_ignored[3 5]"},
+		{"one of two widgets too soon over one connection, each with its own query", "c1 me a0 503 injected wait=2s query=1\nc1 me a0 503 injected wait=2s query=2\nafter 300ms\nc1 me a0 200 query=1\nafter 1750ms\nc1 me a0 200 query=2",
+			"retry_after_ignored[2 4]"},
+		{"three widgets too soon, each with its own query", "c2 me a0 200\nc3 me a0 200\n" + each("c%[1]s me a0 503 injected wait=2s query=%[1]s", "1", "2", "3") + "after 300ms\n" + each("c%[1]s me a0 200 query=%[1]s", "1", "2", "3") + "after 3s",
+			"retry_after_ignored[4 5 6 7 8 9]"},
+		{"a refresh too soon, and the next expiry's in time", expired + "c1 refresh r0 503 injected wait=2s\nafter 300ms\nc1 refresh r0 200\nc1 me a1 200\nafter 1800ms\nc1 me a1 401 token_expired ordered\nc1 refresh r1 200\nc1 me a2 200\nafter 3s",
+			"retry_after_ignored[3 4]"},
+		{"one of three that meet the end of the token is throttled, and gives up", "c2 me a0 200\nc3 me a0 200\nadvance 15m\nc1 me a0 429 rate_limited wait=1s later\nc2 me a0 401 token_expired\nc3 me a0 401 token_expired\nlater\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
+		{"one of three that meet the end of the token is throttled, and comes again at once", "c2 me a0 200\nc3 me a0 200\nadvance 15m\nc1 me a0 429 rate_limited wait=1s later\nc2 me a0 401 token_expired\nc3 me a0 401 token_expired\nlater\nc1 refresh r0 200\n" + loop(3, "c1 me a1 200") + "after 3s",
+			"retry_after_ignored[4 10]"},
+		{"a poll beside a long poll of its own", "c2 me a0 200 query=9 later\nc1 me a0 503 wait=2s injected\nafter 300ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 2s\nlater\nafter 3s", "retry_after_ignored[3 4]"},
 	})
 }
 
