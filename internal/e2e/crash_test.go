@@ -46,17 +46,23 @@ func TestCrashes(t *testing.T) {
 	for i := range crashClients {
 		c.clients = append(c.clients, &crashClient{user: fmt.Sprintf("user%d", i%crashUsers), random: rand.New(rand.NewPCG(2, uint64(i)))})
 	}
-	for i := range kills {
-		if c.live(i); t.Failed() {
-			t.Fatalf("after kill %d of %d", i+1, kills)
+	done := 0
+	for ; done < kills || kills >= 50 && !c.hadStakes() && done < 5*kills; done++ { // on a slow machine a life achieves less
+		if c.live(done); t.Failed() {
+			t.Fatalf("after kill %d of %d", done+1, kills)
 		}
 	}
 	c.settle()
 	t.Logf("%d kills, %d before the announcement, %d while a run published; acknowledged: %d refreshes, %d logouts, %d reuses, %d logins, %d registrations, %d runs; %d journals",
-		kills, c.early, c.publishing, c.sum(refreshed), c.sum(loggedOut), c.sum(reused), c.sum(loggedIn), len(c.registered), c.runs, len(c.journals))
-	if kills >= 50 && (c.sum(refreshed) < 1_000 || c.sum(loggedOut) < 100 || c.sum(reused) < 20 || c.runs < 20 || len(c.journals) < 3) {
+		done, c.early, c.publishing, c.sum(refreshed), c.sum(loggedOut), c.sum(reused), c.sum(loggedIn), len(c.registered), c.runs, len(c.journals))
+	if kills >= 50 && !c.hadStakes() {
 		t.Errorf("too little was at stake for a proof")
 	}
+}
+
+// hadStakes reports whether enough was acknowledged for a proof.
+func (c *crashes) hadStakes() bool {
+	return c.sum(refreshed) >= 1_000 && c.sum(loggedOut) >= 100 && c.sum(reused) >= 20 && c.runs >= 20 && len(c.journals) >= 3
 }
 
 // crashes is one folder and what its hubs have promised.

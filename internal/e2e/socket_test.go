@@ -122,8 +122,10 @@ func TestIdleConnections(t *testing.T) {
 		conns = append(conns, c)
 		if i%2 == 0 { // half of them have been used
 			fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", h.addr())
-			testkit.Statuses(c, 1)
 		}
+	}
+	for i := 0; i < many; i += 2 {
+		testkit.Statuses(conns[i], 1)
 	}
 	testkit.Eventually(t, "the hub has taken them all", func() bool {
 		now, _ := h.process.holdings(t)

@@ -45,17 +45,25 @@ func inWorlds(t *testing.T, story func(*soundWorld) []string) {
 		worlds = n
 	}
 	first := rand.Uint64()
+	held := watchMachine(t)
 	room := make(chan struct{}, 4)
 	var all sync.WaitGroup
 	for i := range worlds {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
-			s := &soundWorld{world: &world{hub: newHub(t)}, rand: rand.New(rand.NewPCG(first, uint64(i)))}
-			s.faulty = true
-			want := story(s)
-			if findings, _ := s.verdict(); fmt.Sprint(findings) != fmt.Sprint(want) {
-				t.Errorf("world %d of seed %d: %v, want %v\n%s\n%s", i, first, findings, want, strings.Join(s.story, "\n"), spellRequests(s.world))
+			differs := held.unlessHeldUp(func() string {
+				s := &soundWorld{world: &world{hub: newHub(t)}, rand: rand.New(rand.NewPCG(first, uint64(i)))}
+				s.faulty = true
+				want := story(s)
+				findings, _ := s.verdict()
+				if fmt.Sprint(findings) == fmt.Sprint(want) {
+					return ""
+				}
+				return fmt.Sprintf("world %d of seed %d: %v, want %v\n%s\n%s", i, first, findings, want, strings.Join(s.story, "\n"), spellRequests(s.world))
+			})
+			if differs != "" {
+				t.Error(differs)
 			}
 		})
 	}

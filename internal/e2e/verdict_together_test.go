@@ -81,7 +81,7 @@ var cleanTogether = []behaviour{
 	{"a refresh whose answer is there, and never read", nil, nil, func(w *world) {
 		c := w.login()
 		w.drain()
-		w.unread("refresh", w.wireWith("POST", refreshPath, "", fmt.Sprintf(`{"refresh_token":%q}`, c.tokens.refresh)))
+		w.unread(w.wireWith("POST", refreshPath, "", fmt.Sprintf(`{"refresh_token":%q}`, c.tokens.refresh)))
 		c.refresh()
 		c.login("demo")
 	}},
