@@ -26,6 +26,8 @@ type parser struct {
 }
 
 // fault notes what is wrong, once: a template is read for each operation that names it.
+//
+//go:noinline
 func (p *parser) fault(path, detail string) {
 	if f := (Fault{path, detail}); len(p.faults) < maxFaults && !slices.Contains(p.faults, f) {
 		p.faults = append(p.faults, f)

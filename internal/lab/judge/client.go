@@ -4,7 +4,6 @@ package judge
 
 // connection is what the record knows of a connection, or of all those of a client.
 type connection struct {
-	_     [0]func()   // as in Exchange
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client: the order of its first arrival
 	guest bool        // of the client: it has used no session
@@ -76,8 +75,6 @@ func findClients(record []*Exchange, now Mark) {
 }
 
 // client returns the connection that stands for the client of c.
-//
-//go:noinline
 func (c *connection) client() *connection {
 	for c.of != nil {
 		if c.of.of != nil {

@@ -9,7 +9,6 @@ import "time"
 
 // Exchange is a request and its answer, as the record has them.
 type Exchange struct {
-	_         [0]func() // one is known by its address: without this the compiler writes a comparison, a kilobyte of the binary
 	Seq       int
 	Epoch     int // counts changes of the policy, and changes of the hub's clock other than forwards
 	Policy    Policy
@@ -98,9 +97,8 @@ func (m *Mark) until(n *Mark) time.Duration {
 
 // Token is what a request presented.
 type Token struct {
-	_          [0]func() // as in Exchange
-	Refresh    bool      // a refresh token; else an access token
-	Generation int       // of its pair: how many rotations came before it
+	Refresh    bool // a refresh token; else an access token
+	Generation int  // of its pair: how many rotations came before it
 	Issued     time.Time
 	State      string // valid, expired, not_yet_valid, spent, revoked, wrong_type, malformed
 }
@@ -120,8 +118,6 @@ type Current struct {
 }
 
 // received reports whether the client got the whole answer.
-//
-//go:noinline
 func (e *Exchange) received() bool {
 	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
 }
@@ -136,8 +132,6 @@ func (e *Exchange) failed() bool { return e.Status >= 400 || e.Code != "" }
 func (e *Exchange) succeeded() bool { return e.received() && !e.failed() }
 
 // refused reports whether the client got a 401. A dialect may have given it another status.
-//
-//go:noinline
 func (e *Exchange) refused() bool {
 	return e.received() && (e.Status == 401 || e.Hub == 401)
 }
@@ -146,8 +140,6 @@ func (e *Exchange) refused() bool {
 func (e *Exchange) saw(code string) bool { return e.received() && e.Code == code }
 
 // took returns how long the answer took, by the machine's clock; 0 if the request is under way.
-//
-//go:noinline
 func (e *Exchange) took() time.Duration {
 	if e.End.Order == 0 {
 		return 0
@@ -178,22 +170,15 @@ func (e *Exchange) follows(before *Exchange) bool {
 		e.Opened.After(answered) || before.End.until(&e.sentAt) > apart
 }
 
-// isRefresh reports whether e sent a refresh token of this hub to be exchanged. Copied into all that ask, this and the
-// other functions that are marked so were 12 kB of the binary.
-//
-//go:noinline
+// isRefresh reports whether e sent a refresh token of this hub to be exchanged.
 func (e *Exchange) isRefresh() bool {
 	return e.Operation == "refresh" && e.Session != "" && e.Token != nil && e.Token.Refresh
 }
 
 // isLogin reports whether e asked for a new session.
-//
-//go:noinline
 func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation == "register" }
 
 // isAccess reports whether e used an access token of this hub.
-//
-//go:noinline
 func (e *Exchange) isAccess() bool {
 	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh"
 }
@@ -209,7 +194,6 @@ func (t *Token) isOf(p *Pair) bool { return t.Generation >= p.Generation }
 // place is where a request goes, with whatever token.
 type place struct{ operation, method, path string }
 
-//go:noinline
 func (e *Exchange) place() place {
 	if e.Method == "HEAD" {
 		return place{e.Operation, "GET", e.Path} // it fails as a GET does

@@ -189,7 +189,6 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 // pending is requests that were refused, and those of them that have not been sent again.
 type pending struct{ all, left []*Exchange }
 
-//go:noinline
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
 // drop drops the first that e may be again: of those with its query, if there was one, or else of its path.

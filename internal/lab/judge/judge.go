@@ -102,8 +102,6 @@ func (c *trial) judgeSession(s *session) {
 }
 
 // find adds a finding that these exchanges show, if there are any.
-//
-//go:noinline
 func (c *trial) find(rule, sentence string, shown ...*Exchange) {
 	add(&c.verdict.Findings, rule, sentence, shown)
 }

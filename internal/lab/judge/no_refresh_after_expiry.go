@@ -63,8 +63,6 @@ func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
 }
 
 // failsForNow reports whether the client may try e again, since the hub has not refused it.
-//
-//go:noinline
 func (e *Exchange) failsForNow() bool {
 	return !e.received() || e.Injected || e.Status >= 500 || e.Status == http.StatusTooManyRequests
 }
@@ -152,6 +150,4 @@ func (r *Exchange) renews(e *Exchange) bool {
 
 // inTime reports whether next came within the time that a client may take to react to the answer to e, which begins
 // when its connection rests.
-//
-//go:noinline
 func inTime(e, next *Exchange) bool { return e.free.until(&next.sentAt) <= reaction }

@@ -100,7 +100,6 @@ func (c *trial) mayBeQueued(p *plea) bool {
 
 // plea is an answer that asked for patience, and what came of it.
 type plea struct {
-	_       [0]func() // as in Exchange
 	answer  *Exchange
 	line    *line
 	at      int           // index in line.all of the answer
@@ -158,8 +157,6 @@ func (p *plea) isOfTick() bool {
 }
 
 // gapBefore returns how long after the one before it a request of the line was sent.
-//
-//go:noinline
 func (l *line) gapBefore(i int) time.Duration { return l.all[i-1].sentAt.until(&l.all[i].sentAt) }
 
 // isEven reports whether the request that came too soon is one of a poll that goes on as before: as long behind the

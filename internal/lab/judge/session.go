@@ -166,7 +166,6 @@ type answerTo struct {
 	order      int // of the first answer to this generation or a later one, once sorted
 }
 
-//go:noinline
 func (l *earliest) add(e *Exchange) { *l = append(*l, answerTo{e.Token.Generation, e.End.Order}) }
 
 func (l earliest) sort() {

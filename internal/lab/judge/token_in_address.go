@@ -23,7 +23,6 @@ type groups struct {
 	each  [][]*Exchange
 }
 
-//go:noinline (as it would be, four times, a kilobyte of the binary)
 func (g *groups) add(name string, shown ...*Exchange) {
 	if g.index == nil {
 		g.index = make(map[string]int)

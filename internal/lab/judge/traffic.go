@@ -30,8 +30,6 @@ func (e *Exchange) comesAfter(before *Exchange) {
 func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
 
 // leftAt returns when e was sent or, if that was right behind the opening of its connection, when that was opened.
-//
-//go:noinline
 func (e *Exchange) leftAt() time.Time {
 	if sent := e.sentAt.Machine; sent.Sub(e.began) > opening {
 		return sent
@@ -186,7 +184,6 @@ func (t *traffic) callers() (n int) {
 
 // lane is a connection over which a part of a row came, or several that followed one another.
 type lane struct {
-	_     [0]func()     // as in Exchange
 	last  *Exchange     // to end, so far
 	mixed bool          // some of its connections had no other request
 	count int           // requests
