@@ -44,11 +44,12 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 }
 
 // isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time, and the first of
-// them after a rest that one caller did not make before: more than twice as long.
+// them after a rest that one caller did not make before: more than twice as long. Nor is it one caller's, with equal
+// pauses and one connection for all.
 func (c *trial) isServedEach(row []*Exchange) bool {
 	served := c.served(row, pause)
 	n := len(served)
-	return n > 0 && len(row) >= chain && (n >= len(row) || !c.isPast(served[n-1].End)) &&
+	return n > 0 && (row[0].Conn != served[0].Conn || !isBusyPoll(row)) && len(row) >= chain && (n >= len(row) || !c.isPast(served[n-1].End)) &&
 		row[len(row)-1].End.until(&served[0].sentAt) > 2*slices.Max(pausesOf(row))
 }
 

@@ -103,6 +103,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"workers that begin more than half of the time apart, and wait as they are asked", "c2 me a0 503 injected wait=1s\nafter 700ms\nc3 me a0 503 injected wait=1s\nafter 310ms\nc2 me a0 200\nafter 700ms\nc3 me a0 200\nafter 3s", ""},
+		{"long after 401s of which one was sent again", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 6s\nc1 me a1 503 injected wait=2s\nafter 300ms\nc1 me a1 200\nafter 6s", "retry_after_ignored[7 8] not_repeated[3 4 5]"},
 		{"with the next pair's token", "c1 me a0 503 injected wait=2m\nc1 refresh r0 200\nc1 me a1 200", "retry_after_ignored[2 4] early_refresh[3]"},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
 		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
@@ -190,6 +192,8 @@ var unanswered = []row{
 	{"workers with one token that log in anew, one after the other", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s"), ""},
 	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",
 		"no_refresh_after_expiry[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},
+	{"one login for two callers, a connection for each request, that waits as it is asked", "advance 15m\nc2 me a0 401 token_expired\nc3 login - 503 injected wait=3s\nafter 400ms\nc4 me a0 401 token_expired\nafter 2610ms\nc5 login - 200 other\nc6 me b0 200\nc7 me b0 200\nafter 3s", ""},
+	{"a refresh long after slow answers over a connection each", "advance 15m\nslow 1500ms c2 me a0 401 token_expired\nafter 4s\nc3 refresh r0 200\nc4 me a1 200\nafter 3s", "no_refresh_after_expiry[2]"},
 	{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
 	{"time passes while the hub's clock is frozen", expired + "frozen 3s", "no_refresh_after_expiry[2]"},
 	{"the refresh token has expired, too", "advance 15m\nc1 me a0 401 token_expired over\nafter 3s", ""},

@@ -41,15 +41,16 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 // triesOn reports whether the client had made one of these tries to get new tokens before e, in vain but without a
 // refusal, and tries again in time (Exchange.patience). Where it was asked to wait, it may still do so until then.
 func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
+	own := func(r *Exchange) bool { return r.client == e.client || r.isSingle() && e.isSingle() }
 	for i := len(tries) - 1; i >= 0; i-- {
 		r := tries[i]
 		switch {
-		case r.Arrival.Order > e.Arrival.Order || r.client != e.client:
+		case r.Arrival.Order > e.Arrival.Order || !own(r):
 		case !r.failsForNow() || r.Epoch != e.Epoch:
 			return false
 		case r.RetryAfter > 0 && r.End.until(&e.Arrival) <= r.RetryAfter:
 			return true // it was asked to wait, and may have no reason to come again
-		case i+1 < len(tries) && tries[i+1].client == e.client:
+		case i+1 < len(tries) && own(tries[i+1]):
 			return r.End.until(&tries[i+1].sentAt) <= r.patience()
 		default:
 			left := r.RetryAfter + reaction - r.End.until(&c.now)

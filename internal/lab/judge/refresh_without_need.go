@@ -99,6 +99,9 @@ func (s *session) isEarly(r *Exchange) bool {
 	if e := s.given[r.Current.Generation]; e != nil && e.endedBefore(r) { // a client may measure by its own clock
 		left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
 	}
+	if s.used.before(r.Current.Generation, r) { // and by the token's exp, where the hub's clock is behind
+		left = min(left, life-r.Arrival.Machine.Sub(r.Current.Issued))
+	}
 	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.Spends() || !s.callsFor(r)) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }

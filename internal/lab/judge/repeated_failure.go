@@ -40,15 +40,18 @@ func (c *trial) repeatedFailure() {
 
 // withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
 // most and none of another connection is between them, or the same request with another token, if it is one: of workers
-// that share a token each may log in anew, or take the new one from a store if several do.
+// that share a token each may log in anew, or take the new one from a store if several do. But what comes behind all of
+// a row at equal pauses is of one caller, who takes turns with its connections.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	answered, several := make(map[int64]int), false // by connection: how many 401s
+	paced, end := isBusyPoll(row), row[len(row)-1]
 	for i, n := 0, 0; i < len(row); i += n {
 		last := row[i]
 		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
 			last = row[i+n]
 		}
-		if next := c.answerTo(last); next != nil && (next.isLogin() && n <= 2 || n == 1) {
+		if next := c.answerTo(last); next != nil && (next.isLogin() && n <= 2 || n == 1) &&
+			(!paced || !end.endedBefore(next)) {
 			answered[last.Conn] = n
 			several = several || next.isLogin() || len(answered) > 1
 		}
@@ -61,7 +64,8 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	return row
 }
 
-// answerTo returns what succeeded in time over the connection of e, a 401: a login or the same request. It may be nil.
+// answerTo returns what succeeded in time over the connection of e, a 401: a login, or the same request of the user. It
+// may be nil.
 func (c *trial) answerTo(e *Exchange) *Exchange {
 	if !e.refused() {
 		return nil
@@ -70,7 +74,7 @@ func (c *trial) answerTo(e *Exchange) *Exchange {
 		switch {
 		case !inTime(e, next):
 			return nil
-		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || next.place() == e.place()):
+		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || next.place() == e.place() && next.User == e.User):
 			return next
 		}
 	}

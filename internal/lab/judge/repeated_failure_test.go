@@ -151,6 +151,9 @@ var failures = []row{
 	{"two widgets a little apart, the first of whose requests is cut", each("slow 5ms c1 me a0 %s", "0 lost\nafter 33ms", "503 injected\nafter 210ms", "503 injected\nafter 33ms", "503 injected\nafter 210ms", "503 injected\nafter 33ms", "503 injected\nafter 6s"), ""},
 	{"a widget a little ahead of five side by side, that pause by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 1s\nslow 6ms c1 me a0 503 injected\nafter 2ms\nslow 9ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected\n" +
 		each("after %s\nslow 5ms c1 me a0 503 injected", "50ms", "20ms", "20ms", "25ms", "45ms", "18ms") + "after 400ms\n" + loop(6, "c1 me a0 200"), ""},
+	{"logins at equal pauses, and then as many that succeed, a call behind each", loop(5, "slow 5ms c1 login - 503 injected\nafter 50ms") + "after 400ms\n" + loop(6, "c1 login - 200\nafter 3ms\nc1 me a0 200\nafter 100ms") + "after 3s", "repeated_failure[2 3 4 5 6]"},
+	{"a poll with a dead token behind a gateway, between other users", loops(6, "cX me a0 401 token_revoked\nafter 200ms\ncX me b0 200 stranger\nafter 200ms") + "after 3s", "repeated_failure[2 4 6 8 10 12]"},
+	{"a poll with a dead token over three connections in turn, then a login", "c1 me a0 | c2 me a0 | c3 me a0 200\nafter 1s\n" + each("%s me a0 401 token_revoked\nafter 300ms", "c1", "c2", "c3", "c1", "c2") + "c3 login - 200 other\nc1 me b0 200\nc2 me b0 200\nafter 3s", "repeated_failure[5 6 7 8 9]"},
 	{"workers that take the new token from a store, one after the other", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(8, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200"), ""},
 	{"workers with one token, of which one goes on with it", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loops(4, "after 700ms\ncX me a0 401 token_expired\ncX me a1 200") +
 		loop(5, "after 700ms\nc2 me a0 401 token_expired\nc2 me a1 200"), "repeated_failure[13 15 17 19 21]"},

@@ -112,6 +112,7 @@ type plea struct {
 	slack   time.Duration // how late a request may come that is in time
 	kept    bool          // a request came in time
 	again   bool          // with the same query and body
+	home    bool          // over the connection of the answer
 
 	punctual bool // it came when the time was over, or a fifth of it later: some clients add that by chance
 }
@@ -171,14 +172,15 @@ func (p *plea) isEven() bool {
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
-// was in time for another answer or came over another connection.
+// was in time for another answer or came over another connection. One opened since is the same caller's, but not where
+// that came back over the connection of the answer.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
 		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
 	})
 	for n--; n >= 0 && p.answer.End.until(&first[n].sentAt) > p.answer.RetryAfter/2; n-- {
-		if p.connects(first[n]) {
+		if p.connects(first[n]) && (!p.home || first[n].Conn == p.answer.Conn) {
 			return false
 		}
 	}
@@ -234,8 +236,8 @@ func (l *line) add(e *Exchange) *plea {
 	} else if !e.failed() {
 		l.spell = new(spell)
 	}
-	if e.isAccess() && l.unsent > 0 && !l.refused.Token.isOf(&e.Current.Pair) && e.Token.isOf(&e.Current.Pair) {
-		l.unsent-- // it is one of these again
+	if l.isSentAgain(e) {
+		l.unsent--
 	} else {
 		l.hurry(e, inTime)
 	}
@@ -249,6 +251,13 @@ func (l *line) add(e *Exchange) *plea {
 	p := &plea{answer: e, line: l, at: len(l.all) - 1, next: len(l.first), burst: l.burst, spell: l.spell, slack: pause}
 	e.plea, l.pleas, l.owed = p, append(l.pleas, p), append(l.owed, p)
 	return p
+}
+
+// isSentAgain reports whether e may be one of the requests that were answered 401 and wait to be sent again: with the
+// next token, in its first five seconds.
+func (l *line) isSentAgain(e *Exchange) bool {
+	return l.unsent > 0 && e.isAccess() && e.Token.isOf(&e.Current.Pair) && !l.refused.Token.isOf(&e.Current.Pair) &&
+		e.Arrival.Hub.Sub(e.Token.Issued) <= pause
 }
 
 // count counts e and the time that it took.
@@ -288,7 +297,7 @@ func (l *line) keep(e *Exchange) bool {
 	}
 	if kept >= 0 {
 		p := l.pleas[kept]
-		p.kept, p.again = true, e.asksFor(p.answer)
+		p.kept, p.again, p.home = true, e.asksFor(p.answer), e.Conn == p.answer.Conn
 		p.punctual = p.answer.End.until(&e.sentAt) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
 		if p.again { // else that may be still to come
 			l.pleas = slices.Delete(l.pleas, kept, kept+1)

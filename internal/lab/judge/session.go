@@ -97,14 +97,18 @@ const stall = 250 * time.Millisecond
 
 // findRows finds the rows in which the client's requests come without a break (stall).
 func (s *session) findRows() {
-	first, end := 0, Mark{}
+	first, end, last := 0, Mark{}, Mark{}
 	for i, e := range s.exchanges {
-		if i > 0 && (end.Order > 0 && end.until(&e.sentAt) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
+		rested := end.Order > 0 && end.until(&e.sentAt) > stall || last.Order > 0 && last.until(&e.sentAt) > stall
+		if i > 0 && (rested || e.Epoch != s.exchanges[i-1].Epoch) {
 			s.endRow(first, i, end)
 			first, end = i, Mark{}
 		}
 		if e.End.Order > end.Order && e.took() <= late { // others don't wait for a long poll
 			end = e.End
+		}
+		if e.End.Order > last.Order {
+			last = e.End
 		}
 	}
 	s.endRow(first, len(s.exchanges), end)
