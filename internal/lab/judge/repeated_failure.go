@@ -216,7 +216,7 @@ func (c *trial) rows() [][]*Exchange {
 					delete(without, other)
 				}
 			}
-		case c.told[e] || e.Hub == http.StatusPartialContent: // a part, although a fault cut it, is not in vain
+		case c.told[e] || e.Hub == http.StatusPartialContent && !e.isCut(): // a part, although a fault cut it, is not in vain
 		case !ok || !goesOn(rows[i], e):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})

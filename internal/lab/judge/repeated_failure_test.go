@@ -182,7 +182,10 @@ var failures = []row{
 		loop(9, "slow 300ms c1 me a1 | c2 me a1 200\nslow 300ms c1 me a0 | c2 me a0 401 token_expired") + "slow 300ms c1 me a1 | c2 me a1 200\nafter 3s", ""},
 	{"a download in parts, each right at the second try", loop(6, "c1 file a0 503 injected\nafter 200ms\nc1 file a0 206\n") + "after 3s", ""},
 	{"a page without a token that polls, while another client works", "c2 login - 200 other\n" + loop(6, "c1 me - 401 token_missing\nafter 300ms\nc2 me b0 200\nafter 300ms"), "repeated_failure[3 5 7 9 11 13]"},
-	{"a download that goes on each time where it was cut", "c1 file a0 200 lost\n" + loop(6, "c1 file a0 206 lost\nafter 200ms") + "c1 file a0 206", ""},
+	{"a download that goes on each time where it was cut", "c1 file a0 200 malformed\n" + loop(6, "c1 file a0 206 malformed\nafter 200ms") + "c1 file a0 206", ""},
+	{"a download of which nothing more comes", "c1 file a0 200 malformed\n" + loops(6, "cX file a0 206 lost\nafter 200ms") + "c1 file a0 206\nafter 3s", "repeated_failure[2 3 4 5 6 7 8]"},
+	{"a search that each key begins anew, while one refresh is under way", "advance 15m\nc1 me a0 401 token_expired query=a\nc2 refresh r0 200 later\n" + each("after 100ms\nc1 me a0 401 token_expired query=%s", "b", "c", "d", "e", "f") + "later\nc1 me a1 200 query=f\nafter 3s", "not_repeated[2 3 4 5 6 7]"},
+	{"a loop with another query each time, while one refresh is under way", "advance 15m\nc1 me a0 401 token_expired query=a\nc2 refresh r0 200 later\n" + each("after 100ms\nc1 me a0 401 token_expired query=%s", "b", "c", "d", "e", "f") + "later\nc1 me a1 200 query=g\nafter 3s", "repeated_failure[2 4 5 6 7 8] not_repeated[3 4 5 6 7 8]"},
 	{"a suite that registers its user, who is there, before each login", loop(6, "c1 register:POST - 409 username_taken injected\nc1 login:POST - 200 other"), ""},
 	{"callers in a browser's queue, whose login fails", "browser\n" + loop(6, "c1 me a0 401 token_revoked") + "c1 login - 503 injected\nafter 3s", ""},
 	{"callers in a browser's queue, whose refresh fails, while another device logs in", "browser\n" + expired + loop(6, "c1 me a0 401 token_expired") +
