@@ -140,17 +140,20 @@ func (p *plea) hurriedWorked() bool {
 
 // isOfTick reports whether the request that came too soon is of another caller with a timer of its own, who came as
 // long behind the first at another time, too, although that was served: within 250 ms (stall), and with rests of twice
-// as long before and after.
+// as long before and after. The first has rested before, too, or is another of the tick.
 func (p *plea) isOfTick() bool {
 	gap := p.answer.sentAt.until(&p.hurried.sentAt)
 	if gap > stall {
 		return false
 	}
 	all := p.line.all
+	rests := func(i int) bool { return i == 0 || i >= len(all) || p.line.gapBefore(i) > 2*gap }
+	if !rests(p.at) && all[p.at-1].plea == nil {
+		return false
+	}
 	for i, e := range all[1:] {
 		first, between := all[i], p.line.gapBefore(i+1)
-		if !first.failed() && first.endedBefore(e) && (between-gap).Abs() <= max(atOnce, gap/4) &&
-			(i == 0 || p.line.gapBefore(i) > 2*gap) && (i+2 == len(all) || p.line.gapBefore(i+2) > 2*gap) {
+		if !first.failed() && first.endedBefore(e) && (between-gap).Abs() <= max(atOnce, gap/4) && rests(i) && rests(i+2) {
 			return true
 		}
 	}
