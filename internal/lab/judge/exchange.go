@@ -95,6 +95,29 @@ func (m *Mark) until(n *Mark) time.Duration {
 	return max(n.Hub.Sub(m.Hub), n.Machine.Sub(m.Machine))
 }
 
+// ends is when the latest of some requests ended. Others don't wait for a long poll, which takes more than a second.
+type ends struct{ quick, all Mark }
+
+func (x *ends) add(e *Exchange) {
+	if e.End.Order > x.all.Order {
+		x.all = e.End
+	}
+	if e.End.Order > x.quick.Order && e.took() <= late {
+		x.quick = e.End
+	}
+}
+
+// until returns how long nothing that others wait for had been under way at m; 0 if nothing has ended.
+func (x *ends) until(m *Mark) time.Duration {
+	switch {
+	case x.quick.Order > 0:
+		return x.quick.until(m)
+	case x.all.Order > 0:
+		return x.all.until(m)
+	}
+	return 0
+}
+
 // Token is what a request presented.
 type Token struct {
 	Refresh    bool // a refresh token; else an access token

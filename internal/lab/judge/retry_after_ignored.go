@@ -205,7 +205,7 @@ type line struct {
 	burst   *burst      // the latest
 	rested  bool        // it is not the first
 	spell   *spell      // the latest
-	end     Mark        // of the latest to end
+	ends    ends
 	took    time.Duration
 	refused *Exchange // the latest that was answered 401
 	unsent  int       // so many of these have not been sent again with a new token
@@ -224,14 +224,12 @@ type spell struct {
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
-	if l.burst == nil || l.end.Order > 0 && l.end.until(&e.Arrival) > apart {
+	if l.burst == nil || l.ends.until(&e.Arrival) > apart {
 		l.rested = l.burst != nil
 		l.burst = new(burst)
 	}
 	l.burst.all = append(l.burst.all, e)
-	if e.End.Order > l.end.Order && e.took() <= late { // others don't wait for a long poll
-		l.end = e.End
-	}
+	l.ends.add(e)
 	l.all = append(l.all, e)
 	inTime := l.keep(e)
 	if !inTime {
@@ -279,7 +277,7 @@ func (l *line) count(e *Exchange) {
 
 // isSlow reports whether the requests waited for answers for most of the time, and one behind the other.
 func (l *line) isSlow() bool {
-	return !l.rested && l.took > stall && l.took > l.end.Machine.Sub(l.all[0].sentAt.Machine)/2
+	return !l.rested && l.took > stall && l.took > l.ends.quick.Machine.Sub(l.all[0].sentAt.Machine)/2
 }
 
 // keep reports whether e is the retry in time that one of the answers asked for: to a request with the same query and

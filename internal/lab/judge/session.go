@@ -97,21 +97,15 @@ const stall = 250 * time.Millisecond
 
 // findRows finds the rows in which the client's requests come without a break (stall).
 func (s *session) findRows() {
-	first, end, last := 0, Mark{}, Mark{}
+	first, row := 0, ends{}
 	for i, e := range s.exchanges {
-		rested := end.Order > 0 && end.until(&e.sentAt) > stall || last.Order > 0 && last.until(&e.sentAt) > stall
-		if i > 0 && (rested || e.Epoch != s.exchanges[i-1].Epoch) {
-			s.endRow(first, i, end)
-			first, end = i, Mark{}
+		if i > 0 && (row.until(&e.sentAt) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
+			s.endRow(first, i, row.quick)
+			first, row = i, ends{}
 		}
-		if e.End.Order > end.Order && e.took() <= late { // others don't wait for a long poll
-			end = e.End
-		}
-		if e.End.Order > last.Order {
-			last = e.End
-		}
+		row.add(e)
 	}
-	s.endRow(first, len(s.exchanges), end)
+	s.endRow(first, len(s.exchanges), row.quick)
 }
 
 // endRow notes a row. One that goes on for long without keeping the client's connections busy is no queue.
