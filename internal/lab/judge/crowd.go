@@ -122,7 +122,7 @@ func (c *trial) isAftermath(e *Exchange) bool {
 // or by distances that change by chance. Without that, all is one caller's.
 //
 // The client then sent all again, or most of a row of few tries or of what came until it got the new token; or it sent
-// refreshes for most; or it sent the last one again, each of which had asked for something else, as in a search that
+// refreshes for most; or it sent the last one again, where half asked for something of their own, as in a search that
 // each key begins anew; or, right after a row of few tries, it got a new token, tried to in vain, or logged out. Few
 // tries are fewer than five rounds and, side by side, fewer than five for each caller. A browser sends such a row over
 // six connections, and the last ones with the old token long after the refresh.
@@ -157,7 +157,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 		return false
 	case all, len(again)*2 > len(row)-kept && (few || got.Arrival.Order < last.Arrival.Order):
 		return true
-	case slices.ContainsFunc(again, last.asksFor) && last.Arrival.Order < got.End.Order && allDiffer(row):
+	case slices.ContainsFunc(again, last.asksFor) && last.Arrival.Order < got.End.Order && differ(row):
 		return true // each gave up what the one before had asked for
 	case granted > 0 && answered*2 > len(row):
 		return len(again)*2 >= granted || c.sessions[first.Session].raced != nil
@@ -167,14 +167,14 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	return few && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
 }
 
-// allDiffer reports whether no two requests of a row have the same query and body.
-func allDiffer(row []*Exchange) bool {
-	for i, e := range row {
-		if slices.ContainsFunc(row[:i], e.asksFor) {
-			return false
-		}
+// differ reports whether half of a row have a query and body of their own.
+func differ(row []*Exchange) bool {
+	type asked struct{ query, body uint64 }
+	all := make(map[asked]bool)
+	for _, e := range row {
+		all[asked{e.Query, e.Body}] = true
 	}
-	return true
+	return len(all)*2 >= len(row)
 }
 
 // sentAgain returns the requests with the new tokens of got that may be those from first to last again; none for nil.

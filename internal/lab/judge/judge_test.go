@@ -104,6 +104,7 @@ func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
 		{"workers that begin more than half of the time apart, and wait as they are asked", "c2 me a0 503 injected wait=1s\nafter 700ms\nc3 me a0 503 injected wait=1s\nafter 310ms\nc2 me a0 200\nafter 700ms\nc3 me a0 200\nafter 3s", ""},
+		{"long after 401s of which one was sent again, by a clock that stands", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nfrozen 6s\nc1 me a1 503 injected wait=2s\nfrozen 300ms\nc1 me a1 200\nfrozen 6s", "retry_after_ignored[7 8] not_repeated[3 4 5]"},
 		{"right behind another, while two others came as far apart", "c1 me a0 200\nafter 70ms\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 3s\nc1 me a0 200\nafter 200ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[3 4]"},
 		{"at once, of a browser whose answers are slow, after two came side by side", "browser\nslow 1200ms c1 me a0 | c2 me a0 200\nafter 6s\n" + loop(3, "slow 1200ms c1 me a0 503 injected wait=2s\nafter 60ms") + "c1 me a0 200\nafter 6s", "retry_after_ignored[4 5 6 7]"},
 		{"long after 401s of which one was sent again", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 6s\nc1 me a1 503 injected wait=2s\nafter 300ms\nc1 me a1 200\nafter 6s", "retry_after_ignored[7 8] not_repeated[3 4 5]"},

@@ -74,7 +74,7 @@ func (c *trial) answerTo(e *Exchange) *Exchange {
 		switch {
 		case !inTime(e, next):
 			return nil
-		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || next.place() == e.place() && next.User == e.User):
+		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || next.place() == e.place() && (e.User == "" || next.User == e.User)):
 			return next
 		}
 	}
@@ -216,7 +216,9 @@ func (c *trial) rows() [][]*Exchange {
 					delete(without, other)
 				}
 			}
-		case c.told[e] || e.Hub == http.StatusPartialContent && !e.isCut(): // a part, although a fault cut it, is not in vain
+		case c.told[e]:
+		case e.Hub == http.StatusPartialContent && !e.isCut(): // a part, although a fault cut it, is not in vain
+			delete(open, f)
 		case !ok || !goesOn(rows[i], e):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})

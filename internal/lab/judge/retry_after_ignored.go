@@ -208,6 +208,7 @@ type line struct {
 	ends    ends
 	took    time.Duration
 	refused *Exchange // the latest that was answered 401
+	renewed *Exchange // the first with the newest token
 	unsent  int       // so many of these have not been sent again with a new token
 }
 
@@ -237,6 +238,9 @@ func (l *line) add(e *Exchange) *plea {
 	} else if !e.failed() {
 		l.spell = new(spell)
 	}
+	if e.isAccess() && (l.renewed == nil || e.Token.Generation > l.renewed.Token.Generation) {
+		l.renewed = e
+	}
 	if l.isSentAgain(e) {
 		l.unsent--
 	} else {
@@ -255,10 +259,10 @@ func (l *line) add(e *Exchange) *plea {
 }
 
 // isSentAgain reports whether e may be one of the requests that were answered 401 and wait to be sent again: with the
-// next token, in its first five seconds.
+// next token, in the five seconds from its issue and its first use.
 func (l *line) isSentAgain(e *Exchange) bool {
 	return l.unsent > 0 && e.isAccess() && e.Token.isOf(&e.Current.Pair) && !l.refused.Token.isOf(&e.Current.Pair) &&
-		e.Arrival.Hub.Sub(e.Token.Issued) <= pause
+		e.Arrival.Hub.Sub(e.Token.Issued) <= pause && l.renewed.Arrival.until(&e.Arrival) <= pause
 }
 
 // count counts e and the time that it took.

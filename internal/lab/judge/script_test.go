@@ -17,6 +17,7 @@ import (
 //	c2 refresh r0 200            with the refresh token of pair 0; a 200 gives pair 1
 //	c1 login - 200               without a token
 //	c1 login - 200 other         of another session, whose access token is b0
+//	c1 me x0 401 foreign         with a token that this hub has not signed
 //	c1 me a0 503 injected        what a fault did: injected, lost, malformed; left: the client closed the connection
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
@@ -212,6 +213,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.User = word
 		case word == "other":
 			e.Session, e.Body, s.issued[-1] = "other", 1, s.now.Hub
+		case word == "foreign":
+			e.Session, e.User, e.Token = "", "", nil
 		case word == "ordered":
 			e.Current.Expired = true
 		case word == "open":
