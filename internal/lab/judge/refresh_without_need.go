@@ -99,11 +99,18 @@ func (s *session) isEarly(r *Exchange) bool {
 	if e := s.given[r.Current.Generation]; e != nil && e.endedBefore(r) { // a client may measure by its own clock
 		left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
 	}
-	if s.used.before(r.Current.Generation, r) { // and by the token's exp, where the hub's clock is behind
-		left = min(left, life-r.Arrival.Machine.Sub(r.Current.Issued))
+	if byExp := life - r.Arrival.Machine.Sub(r.Current.Issued); byExp < left && s.isUsedBefore(r) {
+		left = byExp // by the token's exp, where the hub's clock is behind
 	}
 	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.Spends() || !s.callsFor(r)) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
+}
+
+// isUsedBefore reports whether the client had sent a request with the access token that the refresh r replaces.
+func (s *session) isUsedBefore(r *Exchange) bool {
+	return slices.ContainsFunc(s.exchanges, func(e *Exchange) bool {
+		return e.isAccess() && e.Token.isOf(&r.Current.Pair) && e.Arrival.Order < r.Arrival.Order
+	})
 }
 
 // callsFor reports whether more requests had been answered 401, in the time to react before r and not with an older

@@ -41,17 +41,21 @@ func (c *trial) repeatedFailure() {
 // withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
 // most and none of another connection is between them, or the same request with another token, if it is one: of workers
 // that share a token each may log in anew, or take the new one from a store if several do. But what comes behind all of
-// a row at equal pauses is of one caller, who takes turns with its connections.
+// a row at one caller's pauses (isOfOne), over fewer connections, is that caller's, who takes turns with them.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	answered, several := make(map[int64]int), false // by connection: how many 401s
-	paced, end := isBusyPoll(row), row[len(row)-1]
+	conns, end := make(map[int64]bool), row[len(row)-1]
+	for _, e := range row {
+		conns[e.Conn] = true
+	}
+	isOne := len(conns) < len(row) && isOfOne(pausesOf(row))
 	for i, n := 0, 0; i < len(row); i += n {
 		last := row[i]
 		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
 			last = row[i+n]
 		}
 		if next := c.answerTo(last); next != nil && (next.isLogin() && n <= 2 || n == 1) &&
-			(!paced || !end.endedBefore(next)) {
+			(!isOne || !end.endedBefore(next)) {
 			answered[last.Conn] = n
 			several = several || next.isLogin() || len(answered) > 1
 		}

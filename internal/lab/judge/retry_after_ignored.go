@@ -148,7 +148,7 @@ func (p *plea) isOfTick() bool {
 	}
 	all := p.line.all
 	rests := func(i int) bool { return i == 0 || i >= len(all) || p.line.gapBefore(i) > 2*gap }
-	if !rests(p.at) && all[p.at-1].plea == nil {
+	if !rests(p.at) && all[p.at-1].plea == nil && !all[p.at-1].refused() { // of a 401 the answer is the second try
 		return false
 	}
 	for i, e := range all[1:] {
