@@ -37,12 +37,16 @@ type Verdict struct {
 // Introspection is no use of a token (RFC 7662), so no rule looks at it.
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
-	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), told: make(map[*Exchange]bool)}
+	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), owners: make(map[uint64]string),
+		told: make(map[*Exchange]bool)}
 	findClients(record, now)
 	for _, e := range record {
 		switch {
 		case e.isLogin():
 			c.logins = append(c.logins, e)
+			if e.User != "" {
+				c.owners[e.Body] = e.User
+			}
 		case e.Operation == "refresh" && (e.Token == nil || !e.Token.Refresh):
 			c.useless = append(c.useless, e)
 		case (e.Everywhere || e.Elsewhere) && e.isLogout():
@@ -75,6 +79,7 @@ type trial struct {
 	ended      []Mark
 	sessions   map[string]*session // by id
 	logins     []*Exchange         // and registrations
+	owners     map[uint64]string   // by the body of a login: its user
 	everywhere []*Exchange         // logouts of other sessions of a user as well
 	useless    []*Exchange         // refreshes without a token that this hub can read, or with an access token
 	told       map[*Exchange]bool  // shown by a finding about refreshes or a logout

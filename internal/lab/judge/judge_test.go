@@ -197,6 +197,8 @@ var unanswered = []row{
 	{"a quick poll that goes on, while another client of the user logs in", expired + loop(16, "after 200ms\nc1 me a0 401 token_expired\nc2 login - 200 other") + "after 3s",
 		"no_refresh_after_expiry[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33] repeated_failure[2 3 5 7 9 11 13 15 17 19 21 23 25 27 29 31 33]"},
 	{"one login for two callers, a connection for each request, that waits as it is asked", "advance 15m\nc2 me a0 401 token_expired\nc3 login - 503 injected wait=3s\nafter 400ms\nc4 me a0 401 token_expired\nafter 2610ms\nc5 login - 200 other\nc6 me b0 200\nc7 me b0 200\nafter 3s", ""},
+	{"one login for two callers, a connection for each request, while somebody else logs in", "advance 15m\nc2 me a0 401 token_expired\nc3 login - 503 injected wait=3s\nafter 200ms\nc8 login - 200 other stranger body=z\nafter 200ms\nc4 me a0 401 token_expired\nafter 2610ms\nc5 login - 200\nc6 me a0 200\nc7 me a0 200\nafter 3s", ""},
+	{"nothing, a connection for each request, while somebody else logs in at the second try", "advance 15m\nc3 login - 503 injected body=z wait=3s\nafter 300ms\nc2 me a0 401 token_expired\nafter 500ms\nc4 me a0 401 token_expired\nafter 2500ms\nc5 login - 200 other stranger body=z\nafter 3s", "no_refresh_after_expiry[3 4]"},
 	{"a refresh long after slow answers over a connection each", "advance 15m\nslow 1500ms c2 me a0 401 token_expired\nafter 4s\nc3 refresh r0 200\nc4 me a1 200\nafter 3s", "no_refresh_after_expiry[2]"},
 	{"time passes by the hub's clock", expired + "advance 3s", "no_refresh_after_expiry[2]"},
 	{"time passes while the hub's clock is frozen", expired + "frozen 3s", "no_refresh_after_expiry[2]"},

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"sort"
@@ -41,7 +42,9 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 // triesOn reports whether the client had made one of these tries to get new tokens before e, in vain but without a
 // refusal, and tries again in time (Exchange.patience). Where it was asked to wait, it may still do so until then.
 func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
-	own := func(r *Exchange) bool { return r.client == e.client || r.isSingle() && e.isSingle() }
+	own := func(r *Exchange) bool {
+		return r.client == e.client || r.isSingle() && e.isSingle() && cmp.Or(r.User, c.owners[r.Body], e.User) == e.User
+	}
 	for i := len(tries) - 1; i >= 0; i-- {
 		r := tries[i]
 		switch {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -41,14 +42,15 @@ func (c *trial) repeatedFailure() {
 // withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
 // most and none of another connection is between them, or the same request with another token, if it is one: of workers
 // that share a token each may log in anew, or take the new one from a store if several do. But what comes behind all of
-// a row at one caller's pauses (isOfOne), over fewer connections, is that caller's, who takes turns with them.
+// a row at one caller's pauses (isOfOne, isBusyPoll), over fewer connections, is of that caller, who takes turns with
+// them.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	answered, several := make(map[int64]int), false // by connection: how many 401s
 	conns, end := make(map[int64]bool), row[len(row)-1]
 	for _, e := range row {
 		conns[e.Conn] = true
 	}
-	isOne := len(conns) < len(row) && isOfOne(pausesOf(row))
+	isOne := len(conns) < len(row) && (isOfOne(pausesOf(row)) || isBusyPoll(row))
 	for i, n := 0, 0; i < len(row); i += n {
 		last := row[i]
 		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
@@ -78,7 +80,8 @@ func (c *trial) answerTo(e *Exchange) *Exchange {
 		switch {
 		case !inTime(e, next):
 			return nil
-		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() && (next.isLogin() || next.place() == e.place() && (e.User == "" || next.User == e.User)):
+		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() &&
+			(next.isLogin() || next.place() == e.place() && cmp.Or(e.User, next.User) == next.User):
 			return next
 		}
 	}
