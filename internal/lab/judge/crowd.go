@@ -153,12 +153,12 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner > 0 || all && t.isQueue()) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
+	case several && slices.ContainsFunc(again, last.asksFor) && last.Arrival.Order < got.End.Order && differ(row):
+		return true // each gave up what the one before had asked for
 	case !several, goesOn:
 		return false
 	case all, len(again)*2 > len(row)-kept && (few || got.Arrival.Order < last.Arrival.Order):
 		return true
-	case slices.ContainsFunc(again, last.asksFor) && last.Arrival.Order < got.End.Order && differ(row):
-		return true // each gave up what the one before had asked for
 	case granted > 0 && answered*2 > len(row):
 		return len(again)*2 >= granted || c.sessions[first.Session].raced != nil
 	case got != nil && t.isTogether() && few && len(row) <= queue:

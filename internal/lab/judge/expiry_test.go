@@ -88,6 +88,7 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
 		{"by exp, which is past by the client's clock", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200\nc1 me a4 200", "early_refresh[3]"},
 		{"by exp, which is past by the client's clock, while requests are under way", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 me a1 200 later\nc2 refresh r1 200\nc2 me a2 200 later\nc3 refresh r2 200\nc3 me a3 200 later\nc4 refresh r3 200\nlater", "early_refresh[3]"},
+		{"by exp, which is past by the client's clock, twice before each use", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 refresh r1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 refresh r3 200\nc1 me a4 200\nc1 refresh r4 200\nc1 refresh r5 200\nc1 me a6 200", "early_refresh[3 4]"},
 		{"three times, where exp is past, and without a use between", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[3 4 5]"},
 		{"with half left", "after 7m30s\nc1 refresh r0 200", ""},
 		{"with less than half left by the client's clock, while the hub's is frozen", "frozen 8m\nc1 refresh r0 200", ""},

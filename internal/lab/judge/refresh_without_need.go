@@ -106,11 +106,10 @@ func (s *session) isEarly(r *Exchange) bool {
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
-// isUsedBefore reports whether the client had sent a request with the access token that the refresh r replaces.
+// isUsedBefore reports whether the client had sent a request with an access token of the session before r.
 func (s *session) isUsedBefore(r *Exchange) bool {
-	return slices.ContainsFunc(s.exchanges, func(e *Exchange) bool {
-		return e.isAccess() && e.Token.isOf(&r.Current.Pair) && e.Arrival.Order < r.Arrival.Order
-	})
+	i := slices.IndexFunc(s.exchanges, (*Exchange).isAccess)
+	return i >= 0 && s.exchanges[i].Arrival.Order < r.Arrival.Order
 }
 
 // callsFor reports whether more requests had been answered 401, in the time to react before r and not with an older

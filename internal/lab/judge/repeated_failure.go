@@ -50,6 +50,7 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	for _, e := range row {
 		conns[e.Conn] = true
 	}
+	stranger := "" // whose the answers are, where nobody knows whose the 401s are
 	isOne := len(conns) < len(row) && (isOfOne(pausesOf(row)) || isBusyPoll(row))
 	for i, n := 0, 0; i < len(row); i += n {
 		last := row[i]
@@ -58,6 +59,10 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 		}
 		if next := c.answerTo(last); next != nil && (next.isLogin() && n <= 2 || n == 1) &&
 			(!isOne || !end.endedBefore(next)) {
+			if last.User == "" && cmp.Or(stranger, next.User) != next.User {
+				return row // several users
+			}
+			stranger = next.User
 			answered[last.Conn] = n
 			several = several || next.isLogin() || len(answered) > 1
 		}
