@@ -19,6 +19,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	if len(rounds) > 1 {
 		first = trafficOf(row[:rounds[0]])
 	}
+	pauses := pausesOf(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= chain: // it had failed before
@@ -31,9 +32,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true
-	case whole.isBusy() && !isBusyPoll(row) && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
+	case whole.isBusy() && !isBusyPoll(pauses) && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
 		return true
-	case len(rounds) >= chain && isTimer(row[rounds[0]:]), whole.beside == 0 && isBackoff(row):
+	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
 		return false
 	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
 		return true
@@ -47,11 +48,11 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // them after a rest that one caller did not make before: more than twice as long. Nor is it one caller's, with equal
 // pauses and one connection for all.
 func (c *trial) isServedEach(row []*Exchange) bool {
-	served := c.served(row, pause)
+	served, pauses := c.served(row, pause), pausesOf(row)
 	n := len(served)
 	return n > 0 && len(row) >= chain && (n >= len(row) || !c.isPast(served[n-1].End)) &&
-		(row[0].Conn != served[0].Conn || !isBusyPoll(row)) &&
-		row[len(row)-1].End.until(&served[0].sentAt) > 2*slices.Max(pausesOf(row))
+		(row[0].Conn != served[0].Conn || !isBusyPoll(pauses)) &&
+		row[len(row)-1].End.until(&served[0].sentAt) > 2*slices.Max(pauses)
 }
 
 // withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was
@@ -147,7 +148,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 		}
 	}
 	all := len(again) >= len(row)-kept
-	goesOn := sooner < 2 && (isTimer(row) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) && isPoll(again, len(row))
+	goesOn := sooner < 2 && (isTimer(pausesOf(row)) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) && isPoll(again, len(row))
 	few := len(rounds) < chain && !t.hasLoops()
 	ownEach, answered, granted := c.refreshesAround(first, row)
 	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner > 0 || all && t.isQueue()) ||
@@ -167,7 +168,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	return few && (got == nil || got.Session != first.Session) && c.givesUp(first, last)
 }
 
-// differ reports whether half of a row have a query and body of their own.
+// differ reports whether a row asks for half as many things as it has requests, or more: other queries or bodies.
 func differ(row []*Exchange) bool {
 	type asked struct{ query, body uint64 }
 	all := make(map[asked]bool)

@@ -42,16 +42,11 @@ func (c *trial) repeatedFailure() {
 // withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
 // most and none of another connection is between them, or the same request with another token, if it is one: of workers
 // that share a token each may log in anew, or take the new one from a store if several do. But what comes behind all of
-// a row at one caller's pauses (isOfOne, isBusyPoll), over fewer connections, is of that caller, who takes turns with
-// them.
+// a row of one caller, who takes turns with its connections, is of that caller.
 func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 	answered, several := make(map[int64]int), false // by connection: how many 401s
-	conns, end := make(map[int64]bool), row[len(row)-1]
-	for _, e := range row {
-		conns[e.Conn] = true
-	}
+	isOne, end := takesTurns(row), row[len(row)-1]
 	stranger := "" // whose the answers are, where nobody knows whose the 401s are
-	isOne := len(conns) < len(row) && (isOfOne(pausesOf(row)) || isBusyPoll(row))
 	for i, n := 0, 0; i < len(row); i += n {
 		last := row[i]
 		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
@@ -73,6 +68,15 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 		}
 	}
 	return row
+}
+
+// takesTurns reports whether a row came at one caller's pauses, over fewer connections than it has requests.
+func takesTurns(row []*Exchange) bool {
+	conns, pauses := make(map[int64]bool), pausesOf(row)
+	for _, e := range row {
+		conns[e.Conn] = true
+	}
+	return len(conns) < len(row) && (isOfOne(pauses) || isBusyPoll(pauses))
 }
 
 // answerTo returns what succeeded in time over the connection of e, a 401: a login, or the same request of the user. It

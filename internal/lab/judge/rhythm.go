@@ -165,9 +165,9 @@ func shrink(pauses []time.Duration, quarters, slack time.Duration) bool {
 	return false
 }
 
-// isTimer reports whether requests came after the same pauses, as by one caller's timer, but for a few of them.
-func isTimer(row []*Exchange) bool {
-	pauses, off := pausesOf(row), 0
+// isTimer reports whether these pauses are the same, as by one caller's timer, but for a few of them.
+func isTimer(pauses []time.Duration) bool {
+	off := 0
 	for _, now := range pauses {
 		if (now - pauses[0]).Abs() > min(idle/2, pauses[0]/4) {
 			off++
@@ -176,12 +176,11 @@ func isTimer(row []*Exchange) bool {
 	return off*3 < len(pauses)
 }
 
-// isBusyPoll reports whether one caller sent a row after the same pauses, which are longer than any queue's (10 ms).
-func isBusyPoll(row []*Exchange) bool { return isTimer(row) && slices.Min(pausesOf(row)) > idle/4 }
+// isBusyPoll reports whether these pauses are of one caller's timer, and longer than any queue's (10 ms).
+func isBusyPoll(pauses []time.Duration) bool { return isTimer(pauses) && slices.Min(pauses) > idle/4 }
 
-// isBackoff reports whether one caller sent a row, who pauses longer each time, up to a limit. Its first retry may have
-// come at once.
-func isBackoff(row []*Exchange) bool {
-	pauses := pausesOf(row)
+// isBackoff reports whether these pauses are of one caller, who waits longer each time, up to a limit. Its first retry
+// may have come at once.
+func isBackoff(pauses []time.Duration) bool {
 	return len(pauses) > 1 && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart && isOfOne(pauses)
 }
