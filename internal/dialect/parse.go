@@ -25,7 +25,8 @@ type parser struct {
 	faults Faults
 }
 
-// fault notes what is wrong, once: a template is read for each operation that names it.
+// fault notes what is wrong, once: a template is read for each operation that names it. It is kept out of its
+// callers as request.Form.Fault is.
 //
 //go:noinline
 func (p *parser) fault(path, detail string) {
