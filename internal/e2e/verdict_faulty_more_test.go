@@ -15,6 +15,21 @@ var faultyElsewhere = []behaviour{
 		c.me()
 		c.me()
 	}},
+	{"a wrong password over connections that a suite has opened for other namespaces", []string{"repeated_failure[login*6]"}, quiet, func(w *world) {
+		var suite []*tab
+		for range 3 {
+			other := &world{hub: newHub(w.t)}
+			c := other.newTab(nil).over(1)
+			c.me()
+			c.w = w
+			suite = append(suite, c)
+			time.Sleep(110 * time.Millisecond) // connections that are opened together are of one client anyway
+		}
+		for i := range 6 {
+			suite[i%3].send("POST", loginPath, wrong("demo"), "")
+			w.advance(time.Second)
+		}
+	}},
 	{"a refresh after logout", []string{"token_after_logout[logout*1 refresh*1]"}, quiet, func(w *world) {
 		c := w.login()
 		c.logout()

@@ -18,6 +18,8 @@ type connection struct {
 	opened time.Time
 
 	mu       sync.Mutex
+	first    *bench    // whose hub the first recorded request was for
+	shared   bool      // others were for another's
 	answered bool      // nothing has been read since the last answer
 	began    time.Time // when the first byte of the latest request was read
 	ahead    time.Time // when the first byte of a request was read that the client has sent ahead of an answer; zero: none
@@ -84,6 +86,17 @@ func (c *connection) beganAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.began
+}
+
+// isShared notes that a request is for the hub of b, and reports whether others were for another's.
+func (c *connection) isShared(b *bench) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first == nil {
+		c.first = b
+	}
+	c.shared = c.shared || c.first != b
+	return c.shared
 }
 
 // whenUnread has do called if it turns out that the client has not read the answer that is about to leave.

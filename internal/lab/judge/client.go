@@ -2,27 +2,35 @@
 
 package judge
 
+import "slices"
+
 // connection is what the record knows of a connection, or of all those of a client.
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client: the order of its first arrival
 	guest bool        // of the client: it has used no session
-	group *connection // the first of those that were opened together, as a page opens several for its first requests
+	group *connection // the first of those that were opened together, as a page opens several for its first requests; or pool
 	uses  int         // requests over it
 	last  *Exchange   // over it
 
 	member  *connection // of a group: a client that used a session over one of its connections
 	clients int         // of a group: 1 if there is one such client
 	kept    bool        // of a group: one of its connections had several requests
+	pool    bool        // of a group: it is the pool of a suite
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
 // Those over which one session is used are of one client: tabs and workers that share a session count as one. A login
 // whose answer was lost is of no session.
+//
+// A connection that several namespaces share is of a suite, whose tests run side by side over one pool of connections.
+// All that are no browser's then count as opened together: each test has a namespace, so they are of one.
 func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
 	bySession := make(map[string]*connection)
 	var opened, lost *Exchange // the first over the latest connection; the latest that a fault kept from the client
+	pool := &connection{pool: true}
+	isSuite := slices.ContainsFunc(record, func(e *Exchange) bool { return e.Shared && !e.Browser })
 	for _, e := range record {
 		c := all[e.Conn]
 		if c == nil {
@@ -37,7 +45,11 @@ func findClients(record []*Exchange, now Mark) {
 			default:
 				c.group = c
 			}
-			opened = e
+			if isSuite && !e.Browser {
+				c.group = pool
+			} else {
+				opened = e
+			}
 		}
 		e.comesAfter(c.last)
 		e.conn, c.uses, c.last = c, c.uses+1, e

@@ -90,6 +90,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a page that logs in too soon", "browser\nc3 login:POST - 503 wait=30s injected\nafter 500ms\nc3 login:POST - 200\nc3 me a0 200", "retry_after_ignored[2 3]"},
 		{"a client without a token that loads two things, and tries the one again too soon over the other's connection", "after 1s\nc5 listing - | c6 file - 503 wait=2s injected\nafter 400ms\nc6 listing - 200", "retry_after_ignored[2 4]"},
 		{"a poll of a page behind a proxy", "proxy\n" + each("%s me a0 200\nafter 400ms", "c3", "c4") + "c5 me a0 429 wait=2s injected\nafter 400ms\n" + each("%s me a0 200\nafter 400ms", "c6", "c7", "c8", "c9", "c10", "c11") + "after 3s", "retry_after_ignored[4 5]"},
+		{"a suite that logs in too soon over another connection of its pool", "open c4\nafter 500ms\nc3 login:POST - 503 wait=30s injected shared\nafter 500ms\nc4 login:POST - 200\nc4 me a0 200", "retry_after_ignored[2 3]"},
 		{"a page that logs in too soon, behind a proxy", "proxy\nc3 login:POST - 503 wait=30s injected\nafter 500ms\nc4 login:POST - 200\nc5 me a0 200", "retry_after_ignored[2 3]"},
 		{"four tries, each too soon", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nc1 me a0 200", "retry_after_ignored[2 3 4 5]"},
 		{"the answer was lost", "c1 me a0 503 lost wait=2s\nc2 me a0 200", ""},
