@@ -15,11 +15,12 @@ var faultyElsewhere = []behaviour{
 		c.me()
 		c.me()
 	}},
-	{"a wrong password over connections that a suite has opened for other namespaces", []string{"repeated_failure[login*6]"}, quiet, func(w *world) {
+	{"a wrong password over connections that a suite uses for other namespaces", []string{"repeated_failure[login*6]"}, quiet, func(w *world) {
+		elsewhere := &world{hub: newHub(w.t)}
+		shared := elsewhere.login().tokens
 		var suite []*tab
 		for range 3 {
-			other := &world{hub: newHub(w.t)}
-			c := other.newTab(nil).over(1)
+			c := elsewhere.newTab(shared).over(1)
 			c.me()
 			c.w = w
 			suite = append(suite, c)

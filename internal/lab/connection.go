@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"authhub/internal/lab/record"
 )
 
 // connection is one, and what it tells of when its client sent a request and whether it got the answer.
@@ -16,10 +18,9 @@ type connection struct {
 	*net.TCPConn
 	id     int64
 	opened time.Time
+	client *record.Client
 
 	mu       sync.Mutex
-	first    *bench    // whose hub the first recorded request was for
-	shared   bool      // others were for another's
 	answered bool      // nothing has been read since the last answer
 	began    time.Time // when the first byte of the latest request was read
 	ahead    time.Time // when the first byte of a request was read that the client has sent ahead of an answer; zero: none
@@ -41,7 +42,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {
 		l.last++
-		return &connection{TCPConn: tcp, id: l.last, opened: time.Now(), answered: true}, nil
+		return &connection{TCPConn: tcp, id: l.last, opened: time.Now(), client: record.NewClient(l.last), answered: true}, nil
 	}
 	return c, err
 }
@@ -86,17 +87,6 @@ func (c *connection) beganAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.began
-}
-
-// isShared notes that a request is for the hub of b, and reports whether others were for another's.
-func (c *connection) isShared(b *bench) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.first == nil {
-		c.first = b
-	}
-	c.shared = c.shared || c.first != b
-	return c.shared
 }
 
 // whenUnread has do called if it turns out that the client has not read the answer that is about to leave.

@@ -2,35 +2,29 @@
 
 package judge
 
-import "slices"
-
 // connection is what the record knows of a connection, or of all those of a client.
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client: the order of its first arrival
-	guest bool        // of the client: it has used no session
-	group *connection // the first of those that were opened together, as a page opens several for its first requests; or pool
+	guest bool        // of the client: it has used no session, here or in another namespace
+	group *connection // the first of those that were opened together, as a page opens several for its first requests
 	uses  int         // requests over it
 	last  *Exchange   // over it
 
 	member  *connection // of a group: a client that used a session over one of its connections
 	clients int         // of a group: 1 if there is one such client
 	kept    bool        // of a group: one of its connections had several requests
-	pool    bool        // of a group: it is the pool of a suite
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
 // Those over which one session is used are of one client: tabs and workers that share a session count as one. A login
 // whose answer was lost is of no session.
-//
-// A connection that several namespaces share is of a suite, whose tests run side by side over one pool of connections.
-// All that are no browser's then count as opened together: each test has a namespace, so they are of one.
+// What other namespaces know of a connection (Exchange.Client) counts, too: a suite's tests run side by side over one
+// pool.
 func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
-	bySession := make(map[string]*connection)
+	bySession, byClient := make(map[string]*connection), make(map[int64]*connection)
 	var opened, lost *Exchange // the first over the latest connection; the latest that a fault kept from the client
-	pool := &connection{pool: true}
-	isSuite := slices.ContainsFunc(record, func(e *Exchange) bool { return e.Shared && !e.Browser })
 	for _, e := range record {
 		c := all[e.Conn]
 		if c == nil {
@@ -45,11 +39,7 @@ func findClients(record []*Exchange, now Mark) {
 			default:
 				c.group = c
 			}
-			if isSuite && !e.Browser {
-				c.group = pool
-			} else {
-				opened = e
-			}
+			opened = e
 		}
 		e.comesAfter(c.last)
 		e.conn, c.uses, c.last = c, c.uses+1, e
@@ -58,15 +48,12 @@ func findClients(record []*Exchange, now Mark) {
 				e.Session = ""
 			}
 		}
-		if e.Session == "" {
-			continue
+		if e.Session != "" {
+			joinKnown(c, bySession, e.Session)
 		}
-		client := c.client()
-		client.guest = false
-		if other := bySession[e.Session]; other != nil {
-			client.join(other.client())
+		if e.Client != 0 {
+			joinKnown(c, byClient, e.Client)
 		}
-		bySession[e.Session] = c
 	}
 	for i := len(record) - 1; i >= 0; i-- {
 		e := record[i]
@@ -102,6 +89,16 @@ func (c *connection) join(other *connection) {
 	if c != other {
 		c.of, other.first = other, min(other.first, c.first)
 	}
+}
+
+// joinKnown makes the client of c no guest, and one with whom else the key tells to be the same.
+func joinKnown[K comparable](c *connection, known map[K]*connection, key K) {
+	client := c.client()
+	client.guest = false
+	if other := known[key]; other != nil {
+		client.join(other.client())
+	}
+	known[key] = c
 }
 
 // mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client, a browser

@@ -15,7 +15,7 @@ type Exchange struct {
 	Arrival   Mark
 	End       Mark      // the answer was sent, or given up; Order 0: the request is under way
 	Conn      int64     // identity of the connection; 0: unknown
-	Shared    bool      // requests of several namespaces have come over the connection
+	Client    int64     // identity of the client that used a session over it, in whatever namespace; 0: nobody did
 	Opened    time.Time // when the client opened the connection, by the machine's clock; zero: unknown
 	Sent      time.Time // when the request began to come in; zero: unknown
 	Operation string

@@ -261,7 +261,7 @@ func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
 	own := last.isSingle() && mayBeSame(last, e)
 	for _, before := range row {
-		own = own || before.client == e.client || (before.conn.group.pool || !last.isLogin()) && isSibling(before, e)
+		own = own || before.client == e.client || !last.isLogin() && isSibling(before, e)
 	}
 	return own && last.endedBefore(e)
 }

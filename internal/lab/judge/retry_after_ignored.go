@@ -362,7 +362,7 @@ func (l *line) pleaBefore(e *Exchange) (latest *plea) {
 		guest := p.answer.guest()
 		if (p.hurried == nil || p.strange && e.asksFor(p.answer)) && !p.isDue(e) && e.follows(p.answer) &&
 			(mayBeSame(p.answer, e) && (l.session != "" || !e.Browser || guest == nil || guest == e.guest()) ||
-				l.session == "" && !e.Browser && (e.client.guest || e.conn.group.pool) && isSibling(p.answer, e)) {
+				l.session == "" && !e.Browser && e.client.guest && isSibling(p.answer, e)) {
 			if e.asksFor(p.answer) {
 				return p
 			}

@@ -21,7 +21,8 @@ const MaxRequests = 10_000
 // Request is one request. Its fields are written under Log.mu once it is in the record.
 type Request struct {
 	judge.Exchange
-	Fault   string // id
+	Sender  *Client // nil: unknown
+	Fault   string  // id
 	Took    time.Duration
 	dropped bool // from the record: it is cleared, or has been overwritten
 }
@@ -115,6 +116,7 @@ type Log struct {
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 	version     int           // counts changes
 	watches     map[*watch]struct{}
+	clients     map[string]*Client // by session that it has used; as many at most as there are requests
 }
 
 // Begin notes an arrival.
@@ -140,6 +142,7 @@ func (l *Log) End(r *Request, complete func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	complete()
+	l.meetLocked(r)
 	l.tick++
 	r.End.Order = l.tick
 	l.noteLocked(r)
@@ -210,7 +213,7 @@ func (l *Log) Reset() {
 	l.Clear()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seq, l.epochs = 0, nil
+	l.seq, l.epochs, l.clients = 0, nil, nil
 }
 
 // allLocked returns the requests in the order of their arrival.
@@ -312,6 +315,7 @@ func (l *Log) Exchanges() (record []*judge.Exchange, ended []judge.Mark, overwri
 	copies := make([]judge.Exchange, len(l.ring))
 	for i, r := range l.allLocked() {
 		copies[i] = r.Exchange
+		copies[i].Client = r.Sender.identity()
 		record = append(record, &copies[i])
 	}
 	return record, slices.Clone(l.epochs), l.overwritten, l.changedLocked()
