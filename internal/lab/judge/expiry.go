@@ -159,26 +159,33 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r. What came
-// between a late answer and a refresh right behind it (idle) may have been sent before the client heard.
+// between a late answer and a refresh right behind it (idle) may have been sent before the client heard. What comes
+// again with the old pair, behind a refresh that has failed for now, is sent again as well.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
 	var unsent pending
+	var failed *Exchange // the latest refresh that did for now
 	for _, e := range s.from(s.firstRefused[old]) {
-		before, waiting := e.Arrival.Order < r.Arrival.Order, len(unsent.left)
+		before := e.Arrival.Order < r.Arrival.Order
 		switch {
 		case !before && slices.ContainsFunc(unsent.left, recent):
 			return true
 		case !before && (r.End.Order == 0 || !inTime(r, e)):
 			return false
+		case e.isRefresh() && e.failsForNow():
+			failed = e
 		case !e.isAccess():
 		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
+			if failed != nil && failed.endedBefore(e) {
+				unsent.drop(e, func(other *Exchange) bool { return other.Query == e.Query && other.endedBefore(failed) })
+			}
 			unsent.add(e)
 		case e.Token.Generation > old:
-			unsent.drop(e, func(other *Exchange) bool {
+			dropped := unsent.drop(e, func(other *Exchange) bool {
 				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle)
 			})
-			if !before && e.Token.Generation > r.Token.Generation && len(unsent.left) < waiting {
+			if !before && e.Token.Generation > r.Token.Generation && dropped != nil && dropped.Query == e.Query {
 				return true
 			}
 		}
@@ -191,13 +198,16 @@ type pending struct{ all, left []*Exchange }
 
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
-// drop drops the first that e may be again: of those with its query, if there was one, or else of its path.
-func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) {
+// drop drops and returns the first that e may be again: of those with its query, if there was one, or else of its path.
+// It returns nil if there is none.
+func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
 	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return other.Query == e.Query && other.Path == e.Path })
 	i := slices.IndexFunc(p.left, func(other *Exchange) bool {
 		return (!same || other.Query == e.Query) && other.Path == e.Path && is(other)
 	})
 	if i >= 0 {
+		dropped = p.left[i]
 		p.left = slices.Delete(p.left, i, i+1)
 	}
+	return dropped
 }
