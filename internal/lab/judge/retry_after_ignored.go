@@ -130,11 +130,13 @@ func (p *plea) wasIgnored() bool {
 }
 
 // hurriedWorked reports whether the request that came too soon succeeded and was sent after the answer by the same
-// caller: the one in time is more work. Where it did not come at once, and the other to the moment, it is the first of
-// another caller.
+// caller: the one in time is more work. Callers that came together and all came too soon may have changed connections.
+// Where it did not come at once, and the other to the moment, it is the first of another caller.
 func (p *plea) hurriedWorked() bool {
 	e := p.hurried
-	return !e.Browser && !e.failed() && p.connects(e) &&
+	return !e.Browser && !e.failed() && (p.connects(e) || slices.ContainsFunc(p.burst.all, func(other *Exchange) bool {
+		return other.Conn == e.Conn && other.plea != nil && other.plea.hurried != nil
+	})) &&
 		(!p.punctual || p.answer.End.until(&e.sentAt) <= atOnce)
 }
 

@@ -24,7 +24,8 @@ func roundsOf(row []*Exchange) []int {
 }
 
 // isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried
-// fewer than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne).
+// fewer than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne),
+// nor of one that its machine held up once (isStall), but for those who tried twice each.
 //
 // Of what succeeded after the row, requests with a query and body of the row count as tries, until each caller has
 // tried twice. Five or more are taken for callers only when each has done so.
@@ -52,7 +53,8 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 		}
 		twice := max(chain+1, 2*n)
 		known := min(len(all), twice)
-		if !isOfOne(steady[n-1:known-1]) && (n < chain || known >= n+callers) {
+		held := isStall(pauses, n-1) && len(all) != 2*n
+		if !held && !isOfOne(steady[n-1:known-1]) && (n < chain || known >= n+callers) {
 			return true
 		}
 		if left := min(pauses[n-1], reaction) - all[len(all)-1].End.until(&c.now); left > 0 && known < twice {
@@ -68,9 +70,9 @@ const mostBeginners = 2*chain - 1
 
 // beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms
 // (stall), each within 100 ms of the one before (apart), and then nothing for half as long again at the least, nor did
-// one caller's other work keep the connection busy, nor its machine hold it up (isStall). Behind little pauses, with
-// the first no longer under way, nothing came for 250 ms to two seconds. Five or more (mostBeginners) came at
-// distances by chance, or each was repeated at once. Without that, what came at once is one caller's, but for pairs.
+// one caller's other work keep the connection busy. Behind little pauses, with the first no longer under way, nothing
+// came for 250 ms to two seconds. Five or more (mostBeginners) came at distances by chance, or each was repeated at
+// once. Without that, what came at once is one caller's, but for pairs.
 func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), idle
 	little := widest <= idle/4 && all[0].endedBefore(all[n-1])
@@ -88,7 +90,7 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	switch {
 	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction:
 		return 0 // too far apart, or the next one too soon or too late
-	case all[n-1].isBusyUntil(all[n]), isStall(pauses, n-1):
+	case all[n-1].isBusyUntil(all[n]):
 		return 0 // it was no rest
 	case callers == 1 && !arePairs, n >= chain && !repeated && (n > mostBeginners || !c.isScattered(all[:n])):
 		return 0 // one caller's
