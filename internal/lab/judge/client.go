@@ -118,12 +118,15 @@ func isSibling(a, b *Exchange) bool { return a.client.guest && a.conn.group == b
 func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 
 // guest returns what stands for the client of a request without a token: its connections, if it has used a session; or
-// else those that were opened together with that of e, or the only client that used a session over one of these. It is
-// nil where these tell nothing, since the client keeps none: a browser does, and others of whose connections one had
-// several requests.
+// else those that were opened together with that of e, or the only client that used a session over one of these. Where
+// several did, outside a browser, callers of one program have each logged in, and it stands for all of these
+// connections. It is nil where these tell nothing, since the client keeps none: a browser does, and others of whose
+// connections one had several requests.
 func (e *Exchange) guest() *connection {
 	group := e.conn.group
 	switch {
+	case group.clients > 1 && !e.Browser:
+		return group
 	case !e.client.guest:
 		return e.client
 	case e.Opened.IsZero(), e.isSingle() && !e.Browser && !group.kept:
