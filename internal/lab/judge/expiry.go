@@ -158,14 +158,13 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 }
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
-// when r came. Those that have had the time for it are given up, unless one of them comes in time after r. What came
-// between a late answer and a refresh right behind it (idle) may have been sent before the client heard. What comes
-// again with the old pair, behind a refresh that has failed for now, is sent again as well.
+// when r came. Those that have had the time for it are given up, unless one of them comes in time after r, and nothing
+// but r had come over its connection since. What came
+// between a late answer and a refresh right behind it (idle) may have been sent before the client heard.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
 	var unsent pending
-	var failed *Exchange // the latest refresh that did for now
 	for _, e := range s.from(s.firstRefused[old]) {
 		before := e.Arrival.Order < r.Arrival.Order
 		switch {
@@ -173,24 +172,27 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			return true
 		case !before && (r.End.Order == 0 || !inTime(r, e)):
 			return false
-		case e.isRefresh() && e.failsForNow():
-			failed = e
 		case !e.isAccess():
 		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
-			if failed != nil && failed.endedBefore(e) {
-				unsent.drop(e, func(other *Exchange) bool { return other.Query == e.Query && other.endedBefore(failed) })
-			}
 			unsent.add(e)
 		case e.Token.Generation > old:
 			dropped := unsent.drop(e, func(other *Exchange) bool {
 				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle)
 			})
-			if !before && e.Token.Generation > r.Token.Generation && dropped != nil && dropped.Query == e.Query {
+			if !before && e.Token.Generation > r.Token.Generation && dropped != nil && dropped.Query == e.Query && e.comesBehind(dropped, r) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// comesBehind reports whether e came over the connection of before, with nothing between them but r.
+func (e *Exchange) comesBehind(before, r *Exchange) bool {
+	if e.before == r {
+		return r.before == before
+	}
+	return e.before == before
 }
 
 // pending is requests that were refused, and those of them that have not been sent again.

@@ -23,6 +23,7 @@ func TestTwoRefreshes(t *testing.T) {
 		{"in turn, in a session that was refreshed without rotation before", "policy keep\nc1 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\npolicy strict\nadvance 16m\n" +
 			"c1 me a1 401 token_expired\nc1 refresh r0 200\nc1 me a2 200\nc1 listing a1 401 token_expired\nc1 refresh r2 200\nc1 listing a3 200\nafter 3s", "two_refreshes[7 10]"},
 		{"a poll whose first refresh fails, and a page that is loaded later", expired + "c1 refresh r0 503 injected\nafter 2s\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s\nc1 refresh r1 200\nc1 me a2 200\nafter 3s", "early_refresh[7]"},
+		{"a poll whose refresh comes late, and a page that is loaded later", expired + loop(2, "after 400ms\nc1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 3s\nc1 refresh r1 200\nc1 me a2 200\nafter 3s", "early_refresh[7]"},
 		{"a search of which the last one is sent again, and a page that is loaded later", expired + "slow 400ms c2 refresh r0 200 later\nc1 me a0 401 token_expired query=b\nlater\nc1 me a1 200 query=b\nafter 6s\nc1 refresh r1 200\nc1 me a2 200 query=c\nafter 3s", "not_repeated[2 3] early_refresh[6]"},
 		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
 		{"one caller after the other, beside other work", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" + "c1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\n" +

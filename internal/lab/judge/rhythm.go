@@ -159,8 +159,8 @@ func isOfOne(pauses []time.Duration) bool {
 // shrink reports whether one of these pauses is shorter than the one before, by more than so many quarters of that and
 // by more than slack.
 func shrink(pauses []time.Duration, quarters, slack time.Duration) bool {
-	for i, now := range pauses[1:] {
-		if pauses[i]-now > max(slack, pauses[i]*quarters/4) {
+	for i := 1; i < len(pauses); i++ {
+		if before := pauses[i-1]; before-pauses[i] > max(slack, before*quarters/4) {
 			return true
 		}
 	}

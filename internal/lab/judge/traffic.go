@@ -150,8 +150,11 @@ func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 // isBusy reports whether the requests kept the connections busy as several callers do.
 func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
 
-// isOfMany reports whether five callers or more began together, with fewer than five tries each on the whole.
-func (t *traffic) isOfMany() bool { return t.most >= chain && len(t.row) < chain*t.most }
+// isOfMany reports whether callers began together, with fewer than five tries each on the whole: five or more, or some
+// whose tries came at pauses that change by chance, as no single one's do (isOfOne).
+func (t *traffic) isOfMany() bool {
+	return len(t.row) < chain*t.most && (t.most >= chain || !isOfOne(pausesOf(t.row)[t.most-1:]))
+}
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.
 func (t *traffic) isQueue() bool {
