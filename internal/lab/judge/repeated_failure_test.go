@@ -236,7 +236,7 @@ var failures = []row{
 	{"callers that log in side by side, and are served over some of their connections", "after 200ms\nc2 login:POST - | c3 login:POST - | c4 login:POST - | c5 login:POST - | c6 login:POST - | c7 login:POST - | c8 login:POST - | c9 login:POST - 503 injected\nafter 39ms\n" +
 		each("c%s login:POST - 503 injected\nafter 9ms", "10", "2", "11", "12", "5", "13", "14", "15") + "after 60ms\n" + each("c%s login:POST - 200\nafter 9ms", "2", "3", "4") + each("c%s login:POST - 200 other\nafter 9ms", "5", "6", "13") + "c8 login:POST - 200\nafter 9ms\nc14 login:POST - 200 other", ""},
 	{"four callers side by side, with pauses that change by chance", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200 | c4 me a0 200\nafter 200ms\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" +
-		each("after %s\nc1 me a0 503 injected", "44ms", "1ms", "15ms", "29ms", "2ms", "11ms", "200ms", "107ms", "72ms", "131ms", "109ms", "441ms") + "after 3s", ""},
+		each("after %s\nc1 me a0 503 injected", "14ms", "33ms", "11ms", "86ms", "29ms", "16ms", "44ms", "40ms", "335ms", "11ms", "145ms", "203ms") + "after 3s", ""},
 	{"tests whose clients each fail to log in, beside a suite", "c5 me a0 200 pool\n" + loops(6, "cX listing - 200\ncX login:POST - 401 invalid_credentials injected\nafter 500ms"), ""},
 	{"clients of a suite that each ask without a token", loops(6, "cX listing - 200\ncX me - 401 token_missing\nafter 500ms"), ""},
 	{"a client that asks over a new connection each time", loops(6, "cX me - 401 token_missing\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},
