@@ -17,10 +17,9 @@ type connection struct {
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
-// Those over which one session is used are of one client: tabs and workers that share a session count as one. A login
-// whose answer was lost is of no session.
-// What other namespaces know of a connection (Exchange.Client) counts, too: a suite's tests run side by side over one
-// pool.
+// Those over which one session is used are of one client: tabs and workers that share a session count as one. So does
+// what other namespaces know of a connection (Exchange.Client), since a suite's tests may run side by side over one
+// pool. A login whose answer was lost is of no session.
 func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
 	bySession, byClient := make(map[string]*connection), make(map[int64]*connection)

@@ -159,8 +159,8 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r, and nothing
-// but r had come over its connection since. What came
-// between a late answer and a refresh right behind it (idle) may have been sent before the client heard.
+// but r had come over its connection since. What came between a late answer and a refresh right behind it (idle) may
+// have been sent before the client heard.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
