@@ -159,12 +159,16 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r, and nothing
-// but r had come over its connection since. What came between a late answer and a refresh right behind it (idle) may
-// have been sent before the client heard.
+// but r had come over its connection since, or refreshes that failed for now. What came between a late answer and a
+// refresh right behind it (idle) may have been sent before the client heard. A request that was refused again behind a
+// refresh that failed for now counts once.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
 	var unsent pending
+	again := func(e, other *Exchange) bool {
+		return other != nil && other.refused() && other.isAccess() && other.Token.Generation == old && other.place() == e.place() && other.Query == e.Query
+	}
 	for _, e := range s.from(s.firstRefused[old]) {
 		before := e.Arrival.Order < r.Arrival.Order
 		switch {
@@ -174,12 +178,16 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			return false
 		case !e.isAccess():
 		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
+			if other := e.behindFailed(); again(e, other) {
+				unsent.drop(e, func(left *Exchange) bool { return left == other })
+			}
 			unsent.add(e)
 		case e.Token.Generation > old:
 			dropped := unsent.drop(e, func(other *Exchange) bool {
 				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle)
 			})
-			if !before && e.Token.Generation > r.Token.Generation && dropped != nil && dropped.Query == e.Query && e.comesBehind(dropped, r) {
+			if !before && e.Token.Generation > r.Token.Generation &&
+				(again(e, dropped) && e.comesBehind(dropped, r) || e.before == r && again(e, r.behindFailed())) {
 				return true
 			}
 		}
@@ -193,6 +201,19 @@ func (e *Exchange) comesBehind(before, r *Exchange) bool {
 		return r.before == before
 	}
 	return e.before == before
+}
+
+// behindFailed returns what came over the connection of e before refreshes that failed for now, with nothing between
+// them and e. It is nil if there are none.
+func (e *Exchange) behindFailed() *Exchange {
+	before := e.before
+	for before != nil && before.isRefresh() && before.failsForNow() {
+		before = before.before
+	}
+	if before == e.before {
+		return nil
+	}
+	return before
 }
 
 // pending is requests that were refused, and those of them that have not been sent again.

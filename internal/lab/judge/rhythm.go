@@ -167,7 +167,8 @@ func shrink(pauses []time.Duration, quarters, slack time.Duration) bool {
 	return false
 }
 
-// isTimer reports whether these pauses are the same, as by one caller's timer, but for a few of them.
+// isTimer reports whether these pauses are the same, as by one caller's timer, but for a few of them. Requests side by
+// side have none.
 func isTimer(pauses []time.Duration) bool {
 	off := 0
 	for _, now := range pauses {
@@ -175,7 +176,7 @@ func isTimer(pauses []time.Duration) bool {
 			off++
 		}
 	}
-	return off*3 < len(pauses)
+	return pauses[0] > 0 && off*3 < len(pauses)
 }
 
 // isBusyPoll reports whether these pauses are of one caller's timer, and longer than any queue's (10 ms).
