@@ -11,9 +11,10 @@ type connection struct {
 	uses  int         // requests over it
 	last  *Exchange   // over it
 
-	member  *connection // of a group: a client that used a session over one of its connections
-	clients int         // of a group: 1 if there is one such client
-	kept    bool        // of a group: one of its connections had several requests
+	member  *connection     // of a group: a client that used a session over one of its connections
+	clients int             // of a group: 1 if there is one such client
+	kept    bool            // of a group: one of its connections had several requests, and used no session
+	failed  map[effort]bool // of a group: without a token, over one that had several and used a session
 }
 
 // findClients finds the connection and the client of each exchange, and what came after what over each connection.
@@ -58,7 +59,16 @@ func findClients(record []*Exchange, now Mark) {
 		e := record[i]
 		e.client = e.conn.client()
 		group := e.conn.group
-		group.kept = group.kept || e.client.guest && !e.isSingle()
+		switch {
+		case e.isSingle():
+		case e.client.guest:
+			group.kept = true
+		case e.Presented <= Unset && e.failed():
+			if group.failed == nil {
+				group.failed = make(map[effort]bool)
+			}
+			group.failed[effort{place: e.place(), body: e.Body}] = true
+		}
 		if !e.client.guest && group.member != e.client {
 			group.member = e.client
 			group.clients++
@@ -120,7 +130,7 @@ func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 // else those that were opened together with that of e, or the only client that used a session over one of these. Where
 // several did, outside a browser, callers of one program have each logged in, and it stands for all of these
 // connections. It is nil where these tell nothing, since the client keeps none: a browser does, and others of whose
-// connections one had several requests.
+// connections one had several requests, or failures of the same kind if it used a session later.
 func (e *Exchange) guest() *connection {
 	group := e.conn.group
 	switch {
@@ -128,7 +138,7 @@ func (e *Exchange) guest() *connection {
 		return group
 	case !e.client.guest:
 		return e.client
-	case e.Opened.IsZero(), e.isSingle() && !e.Browser && !group.kept:
+	case e.Opened.IsZero(), e.isSingle() && !e.Browser && !group.kept && !group.failed[effort{place: e.place(), body: e.Body}]:
 		return nil
 	case group.clients == 1:
 		return group.member

@@ -28,7 +28,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
-	case i >= 0 && whole.hasLoops():
+	case i >= 0 && whole.hasLoops(), isInStep(row, rounds):
 		return false
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true

@@ -91,6 +91,8 @@ func TestRefreshWithoutNeed(t *testing.T) {
 			"c1 refresh r3 200\nadvance 1m\nc1 refresh r4 200", "early_refresh[2 4 6]"},
 		{"three times, but the policy changes", "c1 refresh r0 200\nc1 refresh r1 200\npolicy strict\nc1 refresh r2 200", "early_refresh[2 3 4]"},
 		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
+		{"on each 401, since the token stands in the address", "after 1s\n" + each("c1 me - 401 token_missing address\nc1 refresh r%s 200\nc1 me - 401 token_missing address\nafter 700ms", "0", "1", "2") + "after 3s", "token_in_address[2 4 5 7 8 10]"},
+		{"on each 401, since it is the wrong token", "after 1s\n" + loop(1, "c1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me r1 401 token_wrong_type\nafter 700ms\nc1 refresh r1 200\nc1 me r2 401 token_wrong_type\nafter 700ms\nc1 refresh r2 200\nc1 me r3 401 token_wrong_type") + "after 3s", "wrong_token_type[2 4 6 8]"},
 		{"by exp, which is past by the client's clock", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200\nc1 me a4 200", "early_refresh[3]"},
 		{"by exp, which is past by the client's clock, while requests are under way", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 me a1 200 later\nc2 refresh r1 200\nc2 me a2 200 later\nc3 refresh r2 200\nc3 me a3 200 later\nc4 refresh r3 200\nlater", "early_refresh[3]"},
 		{"by exp, which is past by the client's clock, twice before each use", "back 8h\nc1 login - 200\nc1 refresh r0 200\nc1 refresh r1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 refresh r3 200\nc1 me a4 200\nc1 refresh r4 200\nc1 refresh r5 200\nc1 me a6 200", "early_refresh[3 4]"},

@@ -24,6 +24,7 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"two tabs that hear one by one that a logout from elsewhere has ended the session", "c1 me a0 200\nc2 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 2s\n" +
 			"c2 me a0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
 		{"a poll that goes on after that, and logs out at last", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nafter 500ms\nc1 me a0 401 token_revoked\n" + loop(3, "after 2s\nc1 me a0 401 token_revoked\n") + "c1 logout a0 204\nafter 3s", "token_after_logout[4 6 7 8]"},
+		{"a poll that hears of that while the logout is under way, and goes on", "c1 me a0 200\nc3 login - 200 other\nc1 me a0 401 token_revoked later\nc3 logout b0 204 all\nlater\nafter 3s\nc1 me a0 401 token_revoked\nafter 700ms\nc1 me a0 401 token_revoked", "token_after_logout[5 6 7]"},
 		{"a poll that goes on after that, and refreshes at last", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nafter 500ms\nc1 me a0 401 token_revoked\n" + loop(3, "after 2s\nc1 me a0 401 token_revoked\n") + "c1 refresh r0 401 token_revoked\nafter 3s", "token_after_logout[4 6 7 8]"},
 		{"a device whose refresh is down after that, and that asks again later", "c1 me a0 200\nc3 login - 200 other\nc3 logout b0 204 all\nafter 500ms\nc1 me a0 401 token_revoked\nc1 refresh r0 503 injected\nafter 3s\n" +
 			"c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 3s", ""},

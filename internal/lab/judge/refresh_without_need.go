@@ -16,7 +16,7 @@ const spare = 2 * time.Minute
 //
 // Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race
 // has just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by
-// one.
+// one. Nor are refreshes a habit that each follow a 401 for a token in the wrong place (isMisplaced).
 func (c *trial) refreshWithoutNeed(s *session) {
 	early := slices.DeleteFunc(s.earlyRefreshes(), c.followsRace)
 	inHabit := make([]bool, len(early))
@@ -36,6 +36,9 @@ func (c *trial) refreshWithoutNeed(s *session) {
 		case !c.told[r]:
 			once = append(once, r)
 		}
+	}
+	if !slices.ContainsFunc(often, func(r *Exchange) bool { return !s.isMisplaced(r) }) {
+		often = nil
 	}
 	const what = " refreshed although more than half of the access token's lifetime (expires_in) was left"
 	const advice = ". Refresh shortly before it ends, or on a 401."
@@ -104,6 +107,15 @@ func (s *session) isEarly(r *Exchange) bool {
 	}
 	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.Spends() || !s.callsFor(r)) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
+}
+
+// isMisplaced reports whether the client was refused before r, for which it had sent a token of the current pair in the
+// wrong place: other rules tell of that.
+func (s *session) isMisplaced(r *Exchange) bool {
+	given := s.given[r.Current.Generation]
+	return slices.ContainsFunc(s.misplaced, func(e *Exchange) bool {
+		return e.endedBefore(r) && (given == nil || given.endedBefore(e))
+	})
 }
 
 // isUsedBefore reports whether the client had sent a request with an access token of the session before r.

@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-const sixSlow = "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n"
-
 func TestRepeatedFailure(t *testing.T) {
 	t.Parallel()
 	settled := slices.Clone(failures)
@@ -239,8 +237,13 @@ var failures = []row{
 		each("c%s login:POST - 503 injected\nafter 9ms", "10", "2", "11", "12", "5", "13", "14", "15") + "after 60ms\n" + each("c%s login:POST - 200\nafter 9ms", "2", "3", "4") + each("c%s login:POST - 200 other\nafter 9ms", "5", "6", "13") + "c8 login:POST - 200\nafter 9ms\nc14 login:POST - 200 other", ""},
 	{"four callers side by side, with pauses that change by chance", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200 | c4 me a0 200\nafter 200ms\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected\n" +
 		each("after %s\nc1 me a0 503 injected", "14ms", "33ms", "11ms", "86ms", "29ms", "16ms", "44ms", "40ms", "335ms", "11ms", "145ms", "203ms") + "after 3s", ""},
-	{"six callers side by side with slow answers, four tries each with pauses that grow and change by chance", "slow 200ms " + sixSlow + "after 800ms\nslow 200ms c1 me a0 | c2 me a0 503 injected later\nafter 33ms\nc3 me a0 | c4 me a0 503 injected later\nafter 27ms\nc5 me a0 503 injected later\nafter 9ms\nc6 me a0 503 injected later\nafter 40ms\nlater\n" +
+	{"six callers side by side with slow answers, four tries each with pauses that grow and change by chance", "slow 200ms " + together("c1 c2 c3 c4 c5 c6") + "after 800ms\nslow 200ms c1 me a0 | c2 me a0 503 injected later\nafter 33ms\nc3 me a0 | c4 me a0 503 injected later\nafter 27ms\nc5 me a0 503 injected later\nafter 9ms\nc6 me a0 503 injected later\nafter 40ms\nlater\n" +
 		"after 1300ms\n" + "slow 200ms c1 me a0 | c2 me a0 | c3 me a0 503 injected\nafter 175ms\nslow 200ms c4 me a0 | c5 me a0 | c6 me a0 503 injected\nafter 2200ms\nslow 200ms c1 me a0 | c2 me a0 | c3 me a0 503 injected\nafter 210ms\nslow 200ms c4 me a0 | c5 me a0 503 injected\nafter 300ms\nslow 200ms c6 me a0 503 injected\nafter 3s", ""},
+	{"four widgets in step, seven tries each, over more connections than they need", "browser\nc1 me a0 200 | c2 me a0 200 | c3 me a0 200 | c4 me a0 200 | c5 me a0 200 | c6 me a0 200\nafter 1s\n" +
+		"slow 5ms " + together("c1 c2 c3 c4") + "after 50ms\nslow 5ms " + together("c5 c6 c1 c2") + "after 104ms\nslow 5ms " + together("c3 c4 c5 c6") + "after 205ms\nslow 5ms " + together("c1 c2 c3 c4") +
+		"after 399ms\nslow 5ms " + together("c5 c6 c1 c2") + "after 803ms\nslow 5ms " + together("c1 c3 c5 c6") + "after 1620ms\nslow 5ms " + together("c1 c2 c4 c6") + "after 3s", "repeated_failure[" + numbers(8, 35) + "]"},
+	{"two callers that log in side by side, and are served over the one connection that they still use", "after 200ms\nc2 login:POST - | c3 login:POST - 503 injected\n" +
+		each("after %s\nc2 login:POST - 503 injected", "170ms", "63ms", "182ms", "332ms") + "after 850ms\nc2 login:POST - 200\nc2 me a0 200\nafter 130ms\nc2 login:POST - 200 other\nc2 me b0 200", ""},
 	{"tests whose clients each fail to log in, beside a suite", "c5 me a0 200 pool\n" + loops(6, "cX listing - 200\ncX login:POST - 401 invalid_credentials injected\nafter 500ms"), ""},
 	{"clients of a suite that each ask without a token", loops(6, "cX listing - 200\ncX me - 401 token_missing\nafter 500ms"), ""},
 	{"a client that asks over a new connection each time", loops(6, "cX me - 401 token_missing\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},

@@ -23,6 +23,23 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
+// isInStep reports whether callers in step tried five times each: as many requests came in each round but the first, two
+// or more, after rests that stay the same or grow.
+func isInStep(row []*Exchange, rounds []int) bool {
+	if len(rounds) < chain || rounds[1] < 2 || len(row) < chain*rounds[1] {
+		return false
+	}
+	rests, next := make([]time.Duration, len(rounds)-1), 0 // next: index in row of the first of a round
+	for i, count := range rounds[1:] {
+		next += rounds[i]
+		if count != rounds[1] {
+			return false
+		}
+		rests[i] = row[next-1].End.until(&row[next].sentAt)
+	}
+	return isOfOne(rests)
+}
+
 // isStaggered reports whether a row may be of callers who began one shortly after the other (beginners), and tried
 // fewer than five times each: what came next, until each had tried twice, was not sent at the pauses of one (isOfOne),
 // nor of one that its machine held up once (isStall), but for those who tried twice each.

@@ -227,7 +227,7 @@ func (s *script) answer(e *Exchange, words []string) {
 		case word == "ended":
 			e.Current = Current{RefreshOver: true}
 		case word == "address":
-			e.InAddress = true
+			e.InAddress, e.Addressed = true, s.session
 		case strings.HasPrefix(word, "query="):
 			e.Query = uint64(len(word)) + uint64(word[6])
 		case strings.HasPrefix(word, "body="):
@@ -303,6 +303,11 @@ func each(line string, words ...string) (text string) {
 		text += fmt.Sprintf(line, word) + "\n"
 	}
 	return text
+}
+
+// together is requests over these connections that fail together.
+func together(connections string) string {
+	return strings.ReplaceAll(connections, " ", " me a0 | ") + " me a0 503 injected\n"
 }
 
 // loop returns a script in which a line is played so many times.

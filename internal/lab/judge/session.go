@@ -26,6 +26,7 @@ type session struct {
 	expired      earliest          // answers token_expired
 	refused      earliest          // answers 401 to an access token, but token_revoked
 	revoked      earliest          // answers token_revoked to an access token
+	misplaced    []*Exchange       // requests answered 401 since a token of the session was in the address, or the refresh token in place of the other
 	used         earliest          // answers to an access token
 	given        map[int]*Exchange // by generation: the last answer that gave the pair
 	firstRefused map[int]*Exchange // by generation: the first request with its access token that was answered 401
@@ -36,6 +37,9 @@ func sessionsOf(record []*Exchange) []*session {
 	var sessions []*session
 	byID := make(map[string]*session)
 	for _, e := range record {
+		if s := byID[e.Addressed]; s != nil && e.refused() {
+			s.misplaced = append(s.misplaced, e)
+		}
 		if e.Session == "" {
 			continue
 		}
@@ -74,6 +78,9 @@ func (s *session) add(e *Exchange) {
 	}
 	if e.Token != nil && e.saw("token_expired") {
 		s.expired.add(e)
+	}
+	if e.refused() && e.Code == "token_wrong_type" && e.Operation != "refresh" {
+		s.misplaced = append(s.misplaced, e)
 	}
 	if !e.isAccess() {
 		return

@@ -114,7 +114,7 @@ func (c *trial) endedElsewhere(s *session) *ending {
 	tries := false // to refresh, and failed for now
 	for _, e := range s.exchanges {
 		tries = tries || e.isRefresh() && e.failsForNow()
-		if !e.usesToken() || !e.refused() || e.Code != "token_revoked" || e.Arrival.Order < logout.Arrival.Order {
+		if !e.usesToken() || !e.refused() || e.Code != "token_revoked" || e.endedBefore(logout) {
 			continue
 		}
 		if before := end.heard[e.Conn]; before == nil || e.isRefresh() && !before.isRefresh() && (tries || inTime(before, e)) {
