@@ -184,7 +184,8 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			unsent.add(e)
 		case e.Token.Generation > old:
 			dropped := unsent.drop(e, func(other *Exchange) bool {
-				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle)
+				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle) &&
+					(other.Query == e.Query || !s.comesAgain(other, e))
 			})
 			if !before && e.Token.Generation > r.Token.Generation &&
 				(again(e, dropped) && e.comesBehind(dropped, r) || e.before == r && again(e, r.behindFailed())) {
@@ -193,6 +194,14 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 		}
 	}
 	return false
+}
+
+// comesAgain reports whether the very request of before, which was refused, comes again after e with a newer token.
+func (s *session) comesAgain(before, e *Exchange) bool {
+	next := s.from(e)
+	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(next *Exchange) bool {
+		return next.isAccess() && next.Token.Generation > before.Token.Generation && next.place() == before.place() && next.Query == before.Query
+	})
 }
 
 // comesBehind reports whether e came over the connection of before, with nothing between them but r.
