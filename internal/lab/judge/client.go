@@ -10,6 +10,7 @@ type connection struct {
 	group *connection // the first of those that were opened together, as a page opens several for its first requests
 	uses  int         // requests over it
 	last  *Exchange   // over it
+	began int         // order of the first arrival over it of a request of a session; 0: none
 
 	member  *connection     // of a group: a client that used a session over one of its connections
 	clients int             // of a group: 1 if there is one such client
@@ -49,7 +50,9 @@ func findClients(record []*Exchange, now Mark) {
 			}
 		}
 		if e.Session != "" {
-			joinKnown(c, bySession, e.Session)
+			if joinKnown(c, bySession, e.Session); c.began == 0 {
+				c.began = e.Arrival.Order
+			}
 		}
 		if e.Client != 0 {
 			joinKnown(c, byClient, e.Client)
@@ -129,12 +132,12 @@ func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 // guest returns what stands for the client of a request without a token: its connections, if it has used a session; or
 // else those that were opened together with that of e, or the only client that used a session over one of these. Where
 // several did, outside a browser, callers of one program have each logged in, and it stands for all of these
-// connections. It is nil where these tell nothing, since the client keeps none: a browser does, and others of whose
+// connections until then. It is nil where these tell nothing, since the client keeps none: a browser does, and others of whose
 // connections one had several requests, or failures of the same kind if it used a session later.
 func (e *Exchange) guest() *connection {
 	group := e.conn.group
 	switch {
-	case group.clients > 1 && !e.Browser:
+	case group.clients > 1 && !e.Browser && (e.conn.began == 0 || e.Arrival.Order < e.conn.began):
 		return group
 	case !e.client.guest:
 		return e.client

@@ -20,9 +20,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		first = trafficOf(row[:rounds[0]])
 	}
 	pauses := pausesOf(row)
+	few := (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)) // tries of each
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case i >= chain: // it had failed before
+	case i >= chain && !few: // it had failed before
 		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
@@ -36,7 +37,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
 		return false
-	case (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)):
+	case few:
 		return true
 	case len(rounds) >= chain:
 		return false // tries of one caller
