@@ -26,7 +26,7 @@ func findClients(record []*Exchange, now Mark) {
 	all := make(map[int64]*connection)
 	bySession, byClient := make(map[string]*connection), make(map[int64]*connection)
 	var opened, lost *Exchange // the first over the latest connection; the latest that a fault kept from the client
-	for _, e := range record {
+	for i, e := range record {
 		c := all[e.Conn]
 		if c == nil {
 			c = &connection{first: e.Arrival.Order, guest: true}
@@ -34,6 +34,8 @@ func findClients(record []*Exchange, now Mark) {
 			switch {
 			case opened != nil && e.Opened.Sub(opened.Opened).Abs() <= apart:
 				c.group = opened.conn.group
+			case i > 0 && e.isLike(record[i-1]) && record[i-1].isUnderWay(e.Opened):
+				c.group = record[i-1].conn.group // side by side with that
 			case lost != nil && e.isLike(lost) && e.Opened.After(lost.End.Machine):
 				c.group = lost.conn.group // its client opened another one
 				c.join(lost.conn.client())

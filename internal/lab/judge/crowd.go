@@ -23,7 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	few := (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)) // tries of each
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case i >= chain && !few: // it had failed before
+	case i >= chain && (!few || len(row)-i > whole.most): // it had failed before, and not each caller once more
 		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true

@@ -248,6 +248,9 @@ var failures = []row{
 	{"a client that takes turns with two connections, of which one was opened behind another client's", "c2 login - 200 other\nc2 me b0 200\nc3 me b0 200\nafter 300ms\nc4 me b0 200\n" + loop(3, "c3 me - 401 token_missing\nafter 200ms\nc4 me - 401 token_missing\nafter 200ms"), "repeated_failure[6 7 8 9 10 11]"},
 	{"callers side by side, whose session ends while they pause", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200 | c4 me a0 200 | c5 me a0 200\nafter 1s\n" + together("c1 c2 c3 c4 c5") + "after 399ms\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 220ms\n" +
 		each("c1 me a0 401 token_revoked\nafter %s", "14ms", "59ms", "45ms", "900ms"), ""},
+	{"two callers that log in side by side, one over a new connection, and are served over the other", "c1 me a0 200\nafter 400ms\nc1 login:POST - | c3 login:POST - 503 injected\n" +
+		each("after %s\nc1 login:POST - 503 injected", "170ms", "63ms", "182ms", "332ms") + "after 850ms\nc1 login:POST - 200\nc1 me a0 200\nafter 130ms\nc1 login:POST - 200 other\nc1 me b0 200", ""},
+	{"five callers side by side, one of whom goes on when the session has ended", together("c1 c2 c3 c4 c5") + each("after %s\nc1 me a0 401 token_revoked", "160ms", "260ms", "410ms", "650ms", "1s", "1600ms", "2600ms", "4s") + "after 3s", "repeated_failure[" + numbers(2, 14) + "]"},
 	{"tests whose clients each fail to log in, beside a suite", "c5 me a0 200 pool\n" + loops(6, "cX listing - 200\ncX login:POST - 401 invalid_credentials injected\nafter 500ms"), ""},
 	{"clients of a suite that each ask without a token", loops(6, "cX listing - 200\ncX me - 401 token_missing\nafter 500ms"), ""},
 	{"a client that asks over a new connection each time", loops(6, "cX me - 401 token_missing\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},
