@@ -23,7 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	few := (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)) // tries of each
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case i >= chain && (!few || len(row)-i > whole.most): // it had failed before, and not each caller once more
+	case i >= chain && !(few && isOnceEach(row[i:], whole.most)): // it had failed before
 		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
@@ -43,6 +43,11 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false // tries of one caller
 	}
 	return c.comesBack(row) || row[0].isLogin() && c.isServedEach(row)
+}
+
+// isOnceEach reports whether so many callers may have sent a row, each once.
+func isOnceEach(row []*Exchange, callers int) bool {
+	return len(row) <= callers && (len(row) < chain || !isOfOne(pausesOf(row)))
 }
 
 // isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time, and the first of

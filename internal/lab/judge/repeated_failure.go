@@ -29,7 +29,7 @@ func (c *trial) repeatedFailure() {
 			continue
 		}
 		row = c.withoutAnswered(row)
-		if loop := c.settled(c.loopOf(row)); len(loop) >= chain {
+		if loop := withoutOwn(c.settled(c.loopOf(row))); len(loop) >= chain {
 			bySession.add(row[0].Session, chained(loop)...)
 		}
 	}
@@ -68,6 +68,23 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 		}
 	}
 	return row
+}
+
+// withoutOwn returns a loop of several clients that used no session yet (guest) without the requests over a connection
+// that are fewer than five, if a session was used over that later: they were that client's own.
+func withoutOwn(loop []*Exchange) []*Exchange {
+	if len(loop) == 0 || loop[0].Presented > Unset {
+		return loop
+	}
+	if guest := loop[0].guest(); guest == nil || guest.clients <= 1 {
+		return loop
+	}
+	for _, e := range slices.Clone(loop) {
+		if e.conn.began > 0 {
+			loop = withoutFew(loop, e.Conn, chain-1)
+		}
+	}
+	return loop
 }
 
 // takesTurns reports whether a row came at one caller's pauses, over fewer connections than it has requests.
