@@ -131,6 +131,15 @@ func isSibling(a, b *Exchange) bool { return a.client.guest && a.conn.group == b
 // isSingle reports whether nothing else came over the connection of e.
 func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 
+// isOfSeveral reports whether e came without a token, from one of several clients that guest takes for one.
+func (e *Exchange) isOfSeveral() bool {
+	if e.Presented > Unset || e.Browser {
+		return false
+	}
+	guest := e.guest()
+	return guest != nil && guest.clients > 1
+}
+
 // guest returns what stands for the client of a request without a token: its connections, if it has used a session; or
 // else those that were opened together with that of e, or the only client that used a session over one of these. Where
 // several did, outside a browser, callers of one program have each logged in, and it stands for all of these

@@ -73,10 +73,7 @@ func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
 // withoutOwn returns a loop of several clients that used no session yet (guest) without the requests over a connection
 // that are fewer than five, if a session was used over that later: they were that client's own.
 func withoutOwn(loop []*Exchange) []*Exchange {
-	if len(loop) == 0 || loop[0].Presented > Unset {
-		return loop
-	}
-	if guest := loop[0].guest(); guest == nil || guest.clients <= 1 {
+	if len(loop) == 0 || !loop[0].isOfSeveral() {
 		return loop
 	}
 	for _, e := range slices.Clone(loop) {
@@ -273,10 +270,13 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 }
 
 // ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps
-// its connection opens none for a success.
+// its connection opens none for a success. Of several clients it is that of the last.
 func (c *trial) ends(e *Exchange, row []*Exchange) bool {
 	last := row[len(row)-1]
 	own := last.isSingle() && mayBeSame(last, e)
+	if last.isOfSeveral() {
+		row = row[len(row)-1:]
+	}
 	for _, before := range row {
 		own = own || before.client == e.client || !last.isLogin() && isSibling(before, e)
 	}

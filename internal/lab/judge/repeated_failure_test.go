@@ -254,6 +254,8 @@ var failures = []row{
 	{"tests that begin together, and each fail once before they log in", "after 200ms\nc2 listing - 200 | c3 listing - 200 | c4 listing - 200 | c5 listing - 200 | c6 listing - 200\n" + each("after 200ms\nc%s file - 404", "2", "3", "4", "5", "6") + "after 3s\n" +
 		each("c%s login:POST - 200 other\nafter 500ms", "2", "3", "4") + each("c%s login:POST - 200\nafter 500ms", "5", "6"), ""},
 	{"eight callers side by side, one of whom goes on when the session has ended", together("c1 c2 c3 c4 c5 c6 c7 c8") + each("after %s\nc1 me a0 401 token_revoked", "160ms", "224ms", "313ms", "439ms", "614ms", "860ms") + "after 3s", "repeated_failure[" + numbers(2, 15) + "]"},
+	{"a client's loop before it logs in, beside a client that logs in meanwhile", "after 200ms\nc2 listing - 200 | c3 listing - 200\nc2 login:POST - 401 invalid_credentials injected\nc3 login:POST - 401 invalid_credentials injected\n" +
+		loop(4, "after 200ms\nc2 login:POST - 401 invalid_credentials injected") + "c3 login:POST - 200 other\nc3 me b0 200\n" + loop(4, "after 200ms\nc2 login:POST - 401 invalid_credentials injected") + "c2 login:POST - 200\nc2 me a0 200", "repeated_failure[4 6 7 8 9 12 13 14 15]"},
 	{"tests whose clients each fail to log in, beside a suite", "c5 me a0 200 pool\n" + loops(6, "cX listing - 200\ncX login:POST - 401 invalid_credentials injected\nafter 500ms"), ""},
 	{"clients of a suite that each ask without a token", loops(6, "cX listing - 200\ncX me - 401 token_missing\nafter 500ms"), ""},
 	{"a client that asks over a new connection each time", loops(6, "cX me - 401 token_missing\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},
