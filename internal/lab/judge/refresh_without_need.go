@@ -109,12 +109,13 @@ func (s *session) isEarly(r *Exchange) bool {
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
-// isMisplaced reports whether the client was refused before r, for which it had sent a token of the current pair in the
-// wrong place: other rules tell of that.
+// isMisplaced reports whether the client was refused before r, for it had sent a token of the current pair in the wrong
+// place, and had sent none in the right place since: other rules tell of that.
 func (s *session) isMisplaced(r *Exchange) bool {
 	given := s.given[r.Current.Generation]
 	return slices.ContainsFunc(s.misplaced, func(e *Exchange) bool {
-		return e.endedBefore(r) && (given == nil || given.endedBefore(e))
+		return e.endedBefore(r) && (given == nil || given.endedBefore(e)) &&
+			!slices.ContainsFunc(s.from(e), func(use *Exchange) bool { return use.isAccess() && use.succeeded() && use.endedBefore(r) })
 	})
 }
 

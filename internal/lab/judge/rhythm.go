@@ -193,7 +193,7 @@ func isTimer(pauses []time.Duration) bool {
 			off++
 		}
 	}
-	return pauses[0] > 0 && off*3 < len(pauses)
+	return len(pauses) > 0 && pauses[0] > 0 && off*3 < len(pauses)
 }
 
 // isBusyPoll reports whether these pauses are of one caller's timer, and longer than any queue's (10 ms).
