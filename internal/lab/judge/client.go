@@ -63,27 +63,31 @@ func findClients(record []*Exchange, now Mark) {
 	for i := len(record) - 1; i >= 0; i-- {
 		e := record[i]
 		e.client = e.conn.client()
-		group := e.conn.group
-		switch {
-		case e.isSingle():
-		case e.client.guest:
-			group.kept = true
-		case e.Presented <= Unset && e.failed():
-			if group.failed == nil {
-				group.failed = make(map[effort]bool)
-			}
-			group.failed[effort{place: e.place(), body: e.Body}] = true
-		}
-		if !e.client.guest && group.member != e.client {
-			group.member = e.client
-			group.clients++
-		}
+		e.conn.group.note(e)
 		if e.End.Order == 0 {
 			e.free = now
 		}
 		if e.waited && e.before.Epoch == e.Epoch {
 			e.before.free = e.free
 		}
+	}
+}
+
+// note takes what e, whose client is known, tells of its group, which is c.
+func (c *connection) note(e *Exchange) {
+	switch {
+	case e.isSingle():
+	case e.client.guest:
+		c.kept = true
+	case e.Presented <= Unset && e.failed():
+		if c.failed == nil {
+			c.failed = make(map[effort]bool)
+		}
+		c.failed[e.plainEffort()] = true
+	}
+	if !e.client.guest && c.member != e.client {
+		c.member = e.client
+		c.clients++
 	}
 }
 
@@ -143,8 +147,8 @@ func (e *Exchange) isOfSeveral() bool {
 // guest returns what stands for the client of a request without a token: its connections, if it has used a session; or
 // else those that were opened together with that of e, or the only client that used a session over one of these. Where
 // several did, outside a browser, callers of one program have each logged in, and it stands for all of these
-// connections until then. It is nil where these tell nothing, since the client keeps none: a browser does, and others of whose
-// connections one had several requests, or failures of the same kind if it used a session later.
+// connections until then. It is nil where these tell nothing, since the client keeps none: a browser does, and others
+// of whose connections one had several requests, or failures of the same kind if it used a session later.
 func (e *Exchange) guest() *connection {
 	group := e.conn.group
 	switch {
@@ -152,7 +156,7 @@ func (e *Exchange) guest() *connection {
 		return group
 	case !e.client.guest:
 		return e.client
-	case e.Opened.IsZero(), e.isSingle() && !e.Browser && !group.kept && !group.failed[effort{place: e.place(), body: e.Body}]:
+	case e.Opened.IsZero(), e.isSingle() && !e.Browser && !group.kept && !group.failed[e.plainEffort()]:
 		return nil
 	case group.clients == 1:
 		return group.member

@@ -20,10 +20,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		first = trafficOf(row[:rounds[0]])
 	}
 	pauses := pausesOf(row)
-	few := (first.isTogether() || whole.isOfMany()) && len(row) < chain*min(whole.callers(), slices.Max(rounds)) // tries of each
+	few := (first.isTogether() || whole.isOfMany(pauses)) && len(row) < chain*min(whole.callers(), slices.Max(rounds)) // tries of each
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
-	case i >= chain && !(few && isOnceEach(row[i:], whole.most)): // it had failed before
+	case i >= chain && !(few && isOnceEach(pauses[i:], whole.most)): // it had failed before
 		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
 	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
 		return true
@@ -45,9 +45,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	return c.comesBack(row) || row[0].isLogin() && c.isServedEach(row)
 }
 
-// isOnceEach reports whether so many callers may have sent a row, each once.
-func isOnceEach(row []*Exchange, callers int) bool {
-	return len(row) <= callers && (len(row) < chain || !isOfOne(pausesOf(row)))
+// isOnceEach reports whether so many callers may have sent requests with these pauses between them, each once.
+func isOnceEach(pauses []time.Duration, callers int) bool {
+	n := len(pauses) + 1
+	return n <= callers && (n < chain || !isOfOne(pauses))
 }
 
 // isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time, and the first of

@@ -167,7 +167,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
 	var unsent pending
 	again := func(e, other *Exchange) bool {
-		return other != nil && other.refused() && other.isAccess() && other.Token.Generation == old && other.place() == e.place() && other.Query == e.Query
+		return other != nil && other.refused() && other.isAccess() && other.Token.Generation == old && e.goesTo(other)
 	}
 	for _, e := range s.from(s.firstRefused[old]) {
 		before := e.Arrival.Order < r.Arrival.Order
@@ -196,11 +196,16 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	return false
 }
 
+// goesTo reports whether e has the place and the query of other.
+func (e *Exchange) goesTo(other *Exchange) bool {
+	return e.place() == other.place() && e.Query == other.Query
+}
+
 // comesAgain reports whether the very request of before, which was refused, comes again after e with a newer token.
 func (s *session) comesAgain(before, e *Exchange) bool {
 	next := s.from(e)
 	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(next *Exchange) bool {
-		return next.isAccess() && next.Token.Generation > before.Token.Generation && next.place() == before.place() && next.Query == before.Query
+		return next.isAccess() && next.Token.Generation > before.Token.Generation && next.goesTo(before)
 	})
 }
 

@@ -76,12 +76,11 @@ func withoutOwn(loop []*Exchange) []*Exchange {
 	if len(loop) == 0 || !loop[0].isOfSeveral() {
 		return loop
 	}
-	for _, e := range slices.Clone(loop) {
-		if e.conn.began > 0 {
-			loop = withoutFew(loop, e.Conn, chain-1)
-		}
+	sent := make(map[*connection]int)
+	for _, e := range loop {
+		sent[e.conn]++
 	}
-	return loop
+	return slices.DeleteFunc(loop, func(e *Exchange) bool { return e.conn.began > 0 && sent[e.conn] < chain })
 }
 
 // takesTurns reports whether a row came at one caller's pauses, over fewer connections than it has requests.
@@ -211,10 +210,15 @@ type effort struct {
 
 func (e *Exchange) effort() effort {
 	if e.Presented <= Unset {
-		return effort{place: e.place(), body: e.Body, guest: e.guest()}
+		f := e.plainEffort()
+		f.guest = e.guest()
+		return f
 	}
 	return effort{place: e.place(), presented: e.Presented}
 }
+
+// plainEffort is the effort of a request without a token, whoever sent it.
+func (e *Exchange) plainEffort() effort { return effort{place: e.place(), body: e.Body} }
 
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
 // token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong

@@ -151,9 +151,9 @@ func (t *traffic) isTogether() bool { return t.mayQueue || t.isSideBySide() }
 func (t *traffic) isBusy() bool { return !t.isRested() && (t.isTogether() || t.isQueue()) }
 
 // isOfMany reports whether callers began together, with fewer than five tries each on the whole: five or more, or some
-// whose tries came at pauses that change by chance, as no single one's do (isOfOne).
-func (t *traffic) isOfMany() bool {
-	return len(t.row) < chain*t.most && (t.most >= chain || !isOfOne(pausesOf(t.row)[t.most-1:]))
+// whose tries came at pauses (pausesOf) that change by chance, as no single one's do (isOfOne).
+func (t *traffic) isOfMany(pauses []time.Duration) bool {
+	return len(t.row) < chain*t.most && (t.most >= chain || !isOfOne(pauses[t.most-1:]))
 }
 
 // isQueue reports whether ten requests or more came over one connection that did not rest.
