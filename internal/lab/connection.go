@@ -18,7 +18,7 @@ type connection struct {
 	*net.TCPConn
 	id     int64
 	opened time.Time
-	client *record.Client
+	sender *record.Client
 
 	mu       sync.Mutex
 	answered bool      // nothing has been read since the last answer
@@ -42,7 +42,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {
 		l.last++
-		return &connection{TCPConn: tcp, id: l.last, opened: time.Now(), client: record.NewClient(l.last), answered: true}, nil
+		return &connection{TCPConn: tcp, id: l.last, opened: time.Now(), sender: record.NewClient(l.last), answered: true}, nil
 	}
 	return c, err
 }

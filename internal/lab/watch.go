@@ -62,7 +62,7 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 	seen, token := b.look(w, r, operation, call)
 	client, onConnection := r.Context().Value(connectionKey{}).(*connection)
 	if onConnection {
-		seen.Conn, seen.Sent, seen.Sender = client.id, client.beganAt(), client.client
+		seen.Conn, seen.Sent, seen.Sender = client.id, client.beganAt(), client.sender
 		if !seen.Browser || !r.Close { // no browser closes its connections: a proxy between opens one for each request
 			seen.Opened = client.opened
 		}

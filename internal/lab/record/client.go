@@ -1,3 +1,5 @@
+// Clients, as far as the sessions that they use tell them apart.
+
 package record
 
 import "sync/atomic"
