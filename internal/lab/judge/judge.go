@@ -60,8 +60,8 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	for _, s := range sessions {
 		c.judgeSession(s)
 	}
-	c.repeatedFailure()
 	c.retryAfterIgnored()
+	c.repeatedFailure() // knows what the other has told
 	c.tokenInAddress()
 	for _, list := range [][]Finding{c.verdict.Findings, c.verdict.Notes} {
 		sort.Slice(list, func(i, j int) bool {

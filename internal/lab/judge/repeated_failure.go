@@ -341,8 +341,15 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 func links(row []*Exchange, j, i int) bool {
 	before, e := row[j], row[i]
 	since := before.End.until(&e.Arrival)
-	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
+	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance || e.obeys()
 	return (e.follows(before) || j+2 < i && areCut(row[j:j+3]) && e.Opened.After(row[j+2].End.Machine)) && since <= pause && !asked
+}
+
+// obeys reports whether e came to the moment for which another answer had asked, as a caller's that waits as it is
+// asked each time: nobody ignored that, and the request that was to wait had come alone.
+func (e *Exchange) obeys() bool {
+	p := e.keeps
+	return p != nil && p.punctual && !p.line.ignored && len(p.burst.all) == 1
 }
 
 // areCut reports whether faults cut these requests, one after the other.

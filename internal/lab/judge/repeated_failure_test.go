@@ -473,6 +473,11 @@ var failures = []row{
 	{"six callers side by side, three tries each, spread by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(6, "after 90ms\nc1 me a0 503 injected\nafter 70ms\nc2 me a0 503 injected"), ""},
 	{"six parts of a page that load one after the other, and wait as they are asked", "slow 5ms c1 me a0 503 injected wait=1s\nafter 39ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 19ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 54ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 109ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 59ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 690ms\nc1 me a0 200\nafter 45ms\nc1 me a0 200\nafter 25ms\nc1 me a0 200\nafter 60ms\nc1 me a0 200\nafter 115ms\nc1 me a0 200\nafter 65ms\nc1 me a0 200\nafter 10ms\nafter 3s", ""},
 	{"callers in a queue that wait as they are asked, five times", loop(5, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
+	{"two widgets that load 400 ms apart, and come again as they are asked", loop(4, "c1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 503 injected wait=1s\nafter 600ms"), ""},
+	{"three widgets that load within half of the time, and come again as they are asked", loop(4, "c1 me a0 503 injected wait=1s\nafter 150ms\nc1 me a0 503 injected wait=1s\n"+
+		"after 270ms\nc1 me a0 503 injected wait=1s\nafter 580ms"), ""},
+	{"a loop that waits a third of what it is asked", loop(9, "c1 me a0 503 injected wait=1s\nafter 333ms"),
+		"repeated_failure[" + numbers(2, 10) + "] retry_after_ignored[" + numbers(2, 10) + "]"},
 	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
 	{"a loop under Retry-After until it works", loop(6, "c1 me a0 503 injected wait=1s") + loop(6, "c1 me a0 200") + "after 3s",
 		"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},

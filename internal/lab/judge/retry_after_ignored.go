@@ -56,6 +56,7 @@ func (c *trial) retryAfterIgnored() {
 	var early, before groups
 	for _, p := range all {
 		if p.hurried != nil && p.wasIgnored() && !p.isOfTick() && !c.mayBeQueued(p) && c.isDecided(p) {
+			p.line.ignored = true
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -212,6 +213,7 @@ type line struct {
 	refused *Exchange // the latest that was answered 401
 	renewed *Exchange // the first with the newest token
 	unsent  int       // so many of these have not been sent again with a new token
+	ignored bool      // a request came too soon, and is told
 }
 
 // burst is requests without a break between them.
@@ -304,7 +306,7 @@ func (l *line) keep(e *Exchange) bool {
 	}
 	if kept >= 0 {
 		p := l.pleas[kept]
-		p.kept, p.again, p.home = true, e.asksFor(p.answer), e.Conn == p.answer.Conn
+		e.keeps, p.kept, p.again, p.home = p, true, e.asksFor(p.answer), e.Conn == p.answer.Conn
 		p.punctual = p.answer.End.until(&e.sentAt) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
 		if p.again { // else that may be still to come
 			l.pleas = slices.Delete(l.pleas, kept, kept+1)
