@@ -64,6 +64,17 @@ var cleanTogether = []behaviour{
 			}
 		})
 	}},
+	{"a refresh that waits for the connection, which another test of the suite uses", nil, quiet, func(w *world) {
+		c := w.login().over(1)
+		w.advance(16 * time.Minute)
+		other := &tab{w: &world{hub: newHub(w.t)}, client: c.client, tokens: new(tokens)}
+		other.w.fault(object{"operation": "me", "delay": "2100ms"})
+		if c.me() == 401 {
+			other.me()
+			c.refresh()
+			c.me()
+		}
+	}},
 	{"a logout that is told token_expired", nil, quiet, func(w *world) {
 		c := w.login()
 		w.fault(object{"operation": "logout", "status": 401, "body": object{"code": "token_expired"}})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"authhub/internal/lab/judge"
 	"authhub/internal/lab/record"
 )
 
@@ -23,6 +24,8 @@ type connection struct {
 	mu       sync.Mutex
 	answered bool      // nothing has been read since the last answer
 	began    time.Time // when the first byte of the latest request was read
+	busy     time.Time // since when requests to hubs have come over it without a rest
+	ended    time.Time // when the latest of them was answered
 	ahead    time.Time // when the first byte of a request was read that the client has sent ahead of an answer; zero: none
 	unread   func()    // called when it turns out that the client has not read the last answer
 }
@@ -82,11 +85,22 @@ func (c *connection) Write(b []byte) (int, error) {
 	return c.TCPConn.Write(b)
 }
 
-// beganAt returns when the request that is being served began to come in.
-func (c *connection) beganAt() time.Time {
+// beganAt returns when the request that is being served, to a hub, began to come in, and since when the connection had
+// not rested then (judge.Idle).
+func (c *connection) beganAt() (sent, busy time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.began
+	if c.began.Sub(c.ended) > judge.Idle {
+		c.busy = c.began
+	}
+	return c.began, c.busy
+}
+
+// rests notes that a request to a hub has been answered.
+func (c *connection) rests() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = time.Now()
 }
 
 // whenUnread has do called if it turns out that the client has not read the answer that is about to leave.

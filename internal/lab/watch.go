@@ -62,7 +62,8 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 	seen, token := b.look(w, r, operation, call)
 	client, onConnection := r.Context().Value(connectionKey{}).(*connection)
 	if onConnection {
-		seen.Conn, seen.Sent, seen.Sender = client.id, client.beganAt(), client.sender
+		seen.Conn, seen.Sender = client.id, client.sender
+		seen.Sent, seen.Busy = client.beganAt()
 		if !seen.Browser || !r.Close { // no browser closes its connections: a proxy between opens one for each request
 			seen.Opened = client.opened
 		}
@@ -72,6 +73,7 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 	answer := newResponse(w, served, seen, call)
 	defer func() {
 		if onConnection {
+			client.rests()
 			client.whenUnread(func() { b.requests.Update(seen, seen.Leave) })
 		}
 		b.note(hub, r, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())

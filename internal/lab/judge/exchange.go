@@ -18,6 +18,7 @@ type Exchange struct {
 	Client    int64     // identity of the client that used a session over it, in whatever namespace; 0: nobody did
 	Opened    time.Time // when the client opened the connection, by the machine's clock; zero: unknown
 	Sent      time.Time // when the request began to come in; zero: unknown
+	Busy      time.Time // since when its connection had not rested (Idle) then, in whatever namespace; zero: unknown
 	Operation string
 	Method    string
 	Path      string // without the query
@@ -49,7 +50,7 @@ type Exchange struct {
 	conn   *connection
 	client *connection
 	before *Exchange // what came last over its connection; nil: nothing
-	waited bool      // its connection had not rested (idle)
+	waited bool      // its connection had not rested (Idle)
 	since  int       // order of the first arrival over its connection after that had rested
 	plea   *plea     // what its answer asked for with Retry-After; nil: nothing
 	keeps  *plea     // what another answer had asked for, and it came in time; nil: nothing

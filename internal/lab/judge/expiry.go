@@ -160,7 +160,7 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r, and nothing
 // but r had come over its connection since, or refreshes that failed for now. What came between a late answer and a
-// refresh right behind it (idle) may have been sent before the client heard. A request that was refused again behind a
+// refresh right behind it (Idle) may have been sent before the client heard. A request that was refused again behind a
 // refresh that failed for now counts once.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
@@ -184,7 +184,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			unsent.add(e)
 		case e.Token.Generation > old:
 			dropped := unsent.drop(e, func(other *Exchange) bool {
-				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > idle) &&
+				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > Idle) &&
 					(other.Query == e.Query || !s.comesAgain(other, e))
 			})
 			if !before && e.Token.Generation > r.Token.Generation &&

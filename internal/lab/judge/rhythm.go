@@ -59,7 +59,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 	pauses := pausesOf(all)
 	steady := slices.Clone(pauses) // what was sent again by itself, as soon as it was cut, is no pause
 	for i := 1; i < len(pauses); i++ {
-		if all[i].isCut() && pauses[i] <= idle/4 {
+		if all[i].isCut() && pauses[i] <= Idle/4 {
 			steady[i] = steady[i-1]
 		}
 	}
@@ -91,8 +91,8 @@ const mostBeginners = 2*chain - 1
 // came for 250 ms to two seconds. Five or more (mostBeginners) came at distances by chance, or each was repeated at
 // once. Without that, what came at once is one caller's, but for pairs.
 func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
-	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), idle
-	little := widest <= idle/4 && all[0].endedBefore(all[n-1])
+	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), Idle
+	little := widest <= Idle/4 && all[0].endedBefore(all[n-1])
 	if little {
 		least = stall
 	}
@@ -103,7 +103,7 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 		}
 		repeated = repeated && (pause <= atOnce) == (i%2 == 0)
 	}
-	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= idle/4 && pauses[3] > idle
+	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= Idle/4 && pauses[3] > Idle
 	switch {
 	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction:
 		return 0 // too far apart, or the next one too soon or too late
@@ -126,10 +126,10 @@ func isStall(pauses []time.Duration, one int) bool {
 	return pauses[one] < stall
 }
 
-// isBusyUntil reports whether the client did other work over the connection of next, without a rest (idle), since e.
+// isBusyUntil reports whether the client did other work over the connection of next, without a rest (Idle), since e.
 func (e *Exchange) isBusyUntil(next *Exchange) bool {
 	for next.Arrival.Order > e.Arrival.Order {
-		if next.before == nil || next.restSince(next.before) > idle || next.isLike(e) && next.before.isLike(e) {
+		if next.before == nil || next.restSince(next.before) > Idle || next.isLike(e) && next.before.isLike(e) {
 			return false
 		}
 		next = next.before
@@ -155,7 +155,7 @@ func (c *trial) isScattered(row []*Exchange) bool {
 			pauses[i] = max(0, pauses[i]-other.took())
 		}
 	}
-	return slices.Max(pauses) > idle/4 && shrink(pauses, 0, atOnce)
+	return slices.Max(pauses) > Idle/4 && shrink(pauses, 0, atOnce)
 }
 
 // pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
@@ -170,7 +170,7 @@ func pausesOf(row []*Exchange) []time.Duration {
 
 // isOfOne reports whether one caller may pause so: as long each time as before, but for a quarter, or longer.
 func isOfOne(pauses []time.Duration) bool {
-	return !shrink(pauses, 1, idle/2)
+	return !shrink(pauses, 1, Idle/2)
 }
 
 // shrink reports whether one of these pauses is shorter than the one before, by more than so many quarters of that and
@@ -189,7 +189,7 @@ func shrink(pauses []time.Duration, quarters, slack time.Duration) bool {
 func isTimer(pauses []time.Duration) bool {
 	off := 0
 	for _, now := range pauses {
-		if (now - pauses[0]).Abs() > min(idle/2, pauses[0]/4) {
+		if (now - pauses[0]).Abs() > min(Idle/2, pauses[0]/4) {
 			off++
 		}
 	}
@@ -197,10 +197,10 @@ func isTimer(pauses []time.Duration) bool {
 }
 
 // isBusyPoll reports whether these pauses are of one caller's timer, and longer than any queue's (10 ms).
-func isBusyPoll(pauses []time.Duration) bool { return isTimer(pauses) && slices.Min(pauses) > idle/4 }
+func isBusyPoll(pauses []time.Duration) bool { return isTimer(pauses) && slices.Min(pauses) > Idle/4 }
 
 // isBackoff reports whether these pauses are of one caller, who waits longer each time, up to a limit. Its first retry
 // may have come at once.
 func isBackoff(pauses []time.Duration) bool {
-	return len(pauses) > 1 && pauses[1] >= idle/4 && pauses[len(pauses)-1] > apart && isOfOne(pauses)
+	return len(pauses) > 1 && pauses[1] >= Idle/4 && pauses[len(pauses)-1] > apart && isOfOne(pauses)
 }

@@ -22,6 +22,7 @@ import (
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
 //	c1 me - 401 pool             the connection is of a client that other namespaces know
+//	c1 me a0 200 shared          and these have used it without a rest before
 //	browser                      the client is a browser
 //	proxy                        and a proxy opens a connection for each of its requests
 //	c1 refresh r0 200 later      answered at a line "later" only
@@ -204,6 +205,8 @@ func (s *script) answer(e *Exchange, words []string) {
 			e.Lost = true
 		case word == "left":
 			e.Left, e.Status = true, 0
+		case word == "shared":
+			e.Busy = e.Arrival.Machine.Add(-time.Hour)
 		case word == "pool":
 			e.Client = 1
 		case word == "unreached":

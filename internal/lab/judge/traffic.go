@@ -21,7 +21,7 @@ func (e *Exchange) comesAfter(before *Exchange) {
 		e.began = e.Opened
 	}
 	e.since = e.Arrival.Order
-	if e.waited = before != nil && e.restSince(before) <= idle; e.waited {
+	if e.waited = before != nil && e.restSince(before)-e.usedSince(before) <= Idle; e.waited {
 		e.since = before.since
 	}
 }
@@ -43,11 +43,19 @@ func (e *Exchange) restSince(before *Exchange) time.Duration {
 	return e.leftAt().Sub(before.End.Machine) + max(0, advanced)
 }
 
+// usedSince returns for how long other namespaces have used the connection without a rest since before; 0 if it rested.
+func (e *Exchange) usedSince(before *Exchange) time.Duration {
+	if e.Busy.IsZero() || e.Busy.After(before.Arrival.Machine) {
+		return 0
+	}
+	return e.leftAt().Sub(before.End.Machine)
+}
+
 // opening is how long it takes at most to send a request over a connection that is opened for it.
 const opening = 25 * time.Millisecond
 
-// idle is how long a connection rests, at the least, that no caller waits for.
-const idle = 40 * time.Millisecond
+// Idle is how long a connection rests, at the least, that no caller waits for.
+const Idle = 40 * time.Millisecond
 
 // atOnce is how long a client takes at most that sends the next request as soon as it has an answer.
 const atOnce = 3 * time.Millisecond
@@ -59,7 +67,7 @@ type traffic struct {
 	beside   int  // requests that were under way together with another
 	most     int  // requests under way at one time, of the first ones
 	turns    int  // requests over a connection that took turns with others after some had been under way together
-	rests    int  // requests over a connection that had rested (idle)
+	rests    int  // requests over a connection that had rested (Idle)
 	mayQueue bool // the callers may have waited for one another in a browser
 }
 
@@ -86,7 +94,7 @@ func (t *traffic) isApart() bool {
 	}
 	first, e := t.row[0], t.row[1]
 	return e.before != nil && e.before.isRefresh() && first.endedBefore(e.before) ||
-		t.isRested() && e.restSince(first) > idle
+		t.isRested() && e.restSince(first) > Idle
 }
 
 // cut finds the lanes of a row, those that were side by side, and those that took turns. A single caller may take turns
@@ -190,7 +198,7 @@ type lane struct {
 	last  *Exchange     // to end, so far
 	mixed bool          // some of its connections had no other request
 	count int           // requests
-	burst streak        // requests before it was idle (idle)
+	burst streak        // requests before it was idle (Idle)
 	run   streak        // requests before it rested for long (apart)
 	loop  int           // requests from the first on that came at once (atOnce)
 	pause time.Duration // after these
@@ -198,7 +206,7 @@ type lane struct {
 
 // waited returns how many callers a lane had at first: more than one if a few requests came at once, and then none.
 func (l *lane) waited() int {
-	if l.pause > idle && l.loop < chain {
+	if l.pause > Idle && l.loop < chain {
 		return l.loop
 	}
 	return 1
@@ -224,7 +232,7 @@ func (l *lane) add(e *Exchange) bool {
 		l.mixed = l.mixed || e.isSingle() && l.last.isSingle()
 		rested = e.restSince(l.last)
 	}
-	l.burst.add(rested > idle)
+	l.burst.add(rested > Idle)
 	l.run.add(rested > apart)
 	switch {
 	case l.pause > 0:
@@ -236,5 +244,5 @@ func (l *lane) add(e *Exchange) bool {
 	if l.last == nil || e.End.Machine.After(l.last.End.Machine) {
 		l.last = e
 	}
-	return rested > idle
+	return rested > Idle
 }
