@@ -33,7 +33,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true
-	case whole.isBusy() && !isBusyPoll(pauses) && len(c.served(row, reaction)) >= len(row), c.isOneEach(row, whole):
+	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds), c.isOneEach(row, whole):
 		return true
 	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
 		return false
@@ -49,6 +49,14 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 func isOnceEach(pauses []time.Duration, callers int) bool {
 	n := len(pauses) + 1
 	return n <= callers && (n < chain || !isOfOne(pauses))
+}
+
+// isServedAll reports whether as many requests succeeded soon after a row as it has or, if they came without many rests
+// either, as came at once in one of its few rounds: each caller tried once in a round.
+func (c *trial) isServedAll(row []*Exchange, rounds []int) bool {
+	served, most := c.served(row, reaction), slices.Max(rounds)
+	return len(served) >= len(row) ||
+		len(rounds) < chain && len(served) >= most && len(roundsOf(served[:most])) < chain
 }
 
 // isServedEach reports whether as many requests succeeded after a row as it has, or may do so in time, and the first of

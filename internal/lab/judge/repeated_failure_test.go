@@ -485,6 +485,10 @@ var failures = []row{
 		"repeated_failure[2 3 4 5 6 7 8 9 10] retry_after_ignored[2 3 4 5 6 7 8 9 10]"},
 	{"a loop with the old token, and a refresh at the second try that nobody uses", expired + loop(6, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nc1 refresh r0 200\nafter 3s",
 		"repeated_failure[2 3 4 5 6 7 8] not_repeated[8 10]"},
+	{"ten callers over two connections that are served at the third try", loop(2, loop(5, "slow 5ms c1 me a0 | c2 me a0 503 injected")+"after 300ms") +
+		loop(5, "c1 me a0 | c2 me a0 200"), ""},
+	{"two callers that try five times at each tick, and go on when they are served", loop(2, loop(5, "slow 5ms c1 me a0 | c2 me a0 503 injected")+"after 300ms") +
+		loop(6, "c1 me a0 | c2 me a0 200\nafter 300ms"), "repeated_failure[" + numbers(2, 21) + "]"},
 	{"ten callers side by side, four tries each", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\n" + loop(4, "c1 me a0 503 injected\nc2 me a0 503 injected\nc3 me a0 503 injected\nc4 me a0 503 injected\nafter 200ms"), ""},
 	{"six callers in a queue, three tries each", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + loop(6, "c1 me a0 200"), ""},
 	{"widgets that load during a slow refresh that is refused, and a login", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked later\n" +
