@@ -143,6 +143,16 @@ func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
 func TestRetryAfterOfSeveralCallers(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"two threads that wait as they are asked, of which the first goes on with its work", "c1 me a0 429 injected wait=1s\nafter 60ms\nc1 me a0 429 injected wait=1s\nafter 940ms\n" +
+			loop(3, "c1 me a0 200\nafter 12ms") + "after 20ms\n" + loop(3, "c1 me a0 200\nafter 12ms") + "after 3s", ""},
+		{"five workers over a connection for each request, which wait as they are asked and go on", each("%s me a0 429 injected wait=1s\nafter 33ms", "c11", "c12", "c13", "c14", "c15") + "after 835ms\n" +
+			each("%s me a0 200\nafter 15ms", "c21", "c31", "c22", "c32", "c23", "c33", "c24", "c34", "c25", "c35") + "after 3s", ""},
+		{"six workers that begin over more than half of the time, and wait as they are asked", each("c1 me a0 429 injected wait=1s\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "370ms") +
+			each("c1 me a0 200\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "3s"), ""},
+		{"a poll of five times a second that does not care", loop(12, "c1 me a0 429 injected wait=1s\nafter 200ms") + loop(12, "c1 me a0 200\nafter 200ms") + "after 3s",
+			"repeated_failure[" + numbers(2, 13) + "] retry_after_ignored[" + numbers(2, 14) + "]"},
+		{"a poll that does not care, and goes on when it is served", loop(2, each("c1 me a0 429 injected wait=1s\nafter %s", "120ms", "250ms", "180ms")) +
+			loop(6, each("c1 me a0 200\nafter %s", "120ms", "250ms", "180ms")) + "after 3s", "repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
 		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
 		{"another caller in a browser's queue fares better", "browser\nc1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +

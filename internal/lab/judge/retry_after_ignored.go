@@ -49,6 +49,11 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for _, p := range all {
+		s := p.spell
+		s.asked = append(s.asked, p.answer)
+		s.missed = s.missed || !p.prompt || len(s.asked) > 3 && isTimer(pausesOf(s.asked))
+	}
+	for _, p := range all {
 		if p.hurried != nil && !p.spell.restless && (!p.wasQuiet() || c.wasAlone(p) || p.isEven()) {
 			p.spell.restless = true
 		}
@@ -115,6 +120,7 @@ type plea struct {
 	again   bool          // with the same query and body
 	home    bool          // over the connection of the answer
 
+	prompt   bool // it came right when the time was over
 	punctual bool // it came when the time was over, or a fifth of it later: some clients add that by chance
 }
 
@@ -178,15 +184,16 @@ func (p *plea) isEven() bool {
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
-// was in time for another answer or came over another connection. One opened since is the same caller's, but not where
-// that came back over the connection of the answer.
+// was in time for another answer, came behind a success of a caller that had waited, is of a caller that waited
+// itself, as all did, or came over another connection. One opened since is the same caller's, but not where that came
+// back over the connection of the answer.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
 	n := sort.Search(len(first), func(i int) bool {
-		return first[i].Epoch != p.answer.Epoch || p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
+		return first[i].Epoch != p.answer.Epoch || p.spell.over > 0 && first[i].Arrival.Order > p.spell.over || p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
 	})
 	for n--; n >= 0 && p.answer.End.until(&first[n].sentAt) > p.answer.RetryAfter/2; n-- {
-		if p.connects(first[n]) && (!p.home || first[n].Conn == p.answer.Conn) {
+		if p.connects(first[n]) && (!p.home || first[n].Conn == p.answer.Conn) && (first[n].plea == nil || p.spell.missed) {
 			return false
 		}
 	}
@@ -224,7 +231,10 @@ type burst struct {
 
 // spell is the requests up to a success that had waited.
 type spell struct {
-	restless bool // something came in the second half of the time that an answer had asked for
+	restless bool        // something came in the second half of the time that an answer had asked for
+	asked    []*Exchange // that were asked to wait
+	missed   bool        // for one of these nothing came right when the time was over, or they are one caller's timer's
+	over     int         // order of the arrival of that success; 0: none
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
@@ -240,6 +250,7 @@ func (l *line) add(e *Exchange) *plea {
 	if !inTime {
 		l.first = append(l.first, e)
 	} else if !e.failed() {
+		l.spell.over = e.Arrival.Order
 		l.spell = new(spell)
 	}
 	if e.isAccess() && (l.renewed == nil || e.Token.Generation > l.renewed.Token.Generation) {
@@ -307,7 +318,8 @@ func (l *line) keep(e *Exchange) bool {
 	if kept >= 0 {
 		p := l.pleas[kept]
 		e.keeps, p.kept, p.again, p.home = p, true, e.asksFor(p.answer), e.Conn == p.answer.Conn
-		p.punctual = p.answer.End.until(&e.sentAt) <= p.answer.RetryAfter+max(apart, p.answer.RetryAfter/5)
+		late := p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
+		p.punctual, p.prompt = late <= max(apart, p.answer.RetryAfter/5), late <= tolerance
 		if p.again { // else that may be still to come
 			l.pleas = slices.Delete(l.pleas, kept, kept+1)
 		}

@@ -164,9 +164,9 @@ func (t *traffic) isOfMany(pauses []time.Duration) bool {
 	return len(t.row) < chain*t.most && (t.most >= chain || !isOfOne(pauses[t.most-1:]))
 }
 
-// isQueue reports whether ten requests or more came over one connection that did not rest.
+// isQueue reports whether ten requests or more came over one connection that did not rest, but for a refresh.
 func (t *traffic) isQueue() bool {
-	return slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.burst.longest >= 2*chain })
+	return slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.queue.longest >= 2*chain })
 }
 
 // callers returns how many callers at most sent a row that came together: as many as its requests over each connection
@@ -199,6 +199,7 @@ type lane struct {
 	mixed bool          // some of its connections had no other request
 	count int           // requests
 	burst streak        // requests before it was idle (Idle)
+	queue streak        // requests before that, where a refresh is no rest
 	run   streak        // requests before it rested for long (apart)
 	loop  int           // requests from the first on that came at once (atOnce)
 	pause time.Duration // after these
@@ -233,6 +234,7 @@ func (l *lane) add(e *Exchange) bool {
 		rested = e.restSince(l.last)
 	}
 	l.burst.add(rested > Idle)
+	l.queue.add(rested > Idle && !(e.before != nil && e.before.isRefresh() && e.restSince(e.before) <= Idle))
 	l.run.add(rested > apart)
 	switch {
 	case l.pause > 0:
