@@ -165,6 +165,7 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
+	soon := granted.End.until(&r.Arrival) <= stall
 	var unsent pending
 	again := func(e, other *Exchange) bool {
 		return other != nil && other.refused() && other.isAccess() && other.Token.Generation == old && e.goesTo(other)
@@ -188,7 +189,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 					(other.Query == e.Query || !s.comesAgain(other, e))
 			})
 			if !before && e.Token.Generation > r.Token.Generation &&
-				(again(e, dropped) && e.comesBehind(dropped, r) || e.before == r && again(e, r.behindFailed())) {
+				(again(e, dropped) && e.comesBehind(dropped, r) || e.before == r && (soon && again(e, r.before) || again(e, r.behindFailed()))) {
 				return true
 			}
 		}

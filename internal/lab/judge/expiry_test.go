@@ -28,6 +28,10 @@ func TestTwoRefreshes(t *testing.T) {
 		{"by a worker whose first refresh fails, while others poll", "c2 listing a0 200\n" + expired + "c1 refresh r0 503 injected\nafter 40ms\nc2 me a0 401 token_expired\nc2 refresh r0 200\nc2 me a1 200\nafter 400ms\nc2 me a1 200\nafter 400ms\nc2 me a1 200\nafter 300ms\nc1 refresh r1 200\nc1 me a2 200\nafter 3s", "two_refreshes[6 10]"},
 		{"for a slow page of a list, while other pages come", "advance 15m\nc1 me a0 401 token_expired query=1 later\nc2 me a0 401 token_expired query=0\nc2 refresh r0 200\nc2 me a1 200 query=0\nafter 100ms\nlater\n" + each("c2 me a1 200 query=%s", "2", "3", "4") + "after 40ms\nc1 refresh r1 200\nc1 me a2 200 query=1", "two_refreshes[4 9]"},
 		{"a search of which the last one is sent again, and a page that is loaded later", expired + "slow 400ms c2 refresh r0 200 later\nc1 me a0 401 token_expired query=b\nlater\nc1 me a1 200 query=b\nafter 6s\nc1 refresh r1 200\nc1 me a2 200 query=c\nafter 3s", "not_repeated[2 3] early_refresh[6]"},
+		{"one caller after the other, over the connections of their 401s, while other widgets load", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc4 me a1 200\nc5 me a1 200\n" +
+			"after 50ms\nc2 refresh r1 200\nc2 me a2 200\nc3 refresh r2 200\nc3 me a3 200", "two_refreshes[5 9 11]"},
+		{"a page that is loaded anew, over a connection of an earlier 401", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(3, "c1 me a1 200") +
+			"after 400ms\nc2 refresh r1 200\nc2 me a2 200", "early_refresh[9]"},
 		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
 		{"one caller after the other, beside other work", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" + "c1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\n" +
 			loop(3, "c9 me a2 200") + "c2 me a2 200\nc3 refresh r2 200\nc3 me a3 200\nc4 refresh r3 200\nc4 me a4 200", "two_refreshes[6 8 13 15]"},
