@@ -29,8 +29,14 @@ func (c *trial) repeatedFailure() {
 			continue
 		}
 		row = c.withoutAnswered(row)
-		if loop := withoutOwn(c.settled(c.loopOf(row))); len(loop) >= chain {
-			bySession.add(row[0].Session, chained(loop)...)
+		loop := withoutOwn(c.settled(c.loopOf(row)))
+		for i, n := 0, 1; i < len(loop); i, n = i+n, 1 {
+			for i+n < len(loop) && !beganAnew(loop[i+n-1], loop[i+n]) {
+				n++
+			}
+			if n >= chain {
+				bySession.add(row[0].Session, chained(loop[i:i+n])...)
+			}
 		}
 	}
 	for _, shown := range bySession.each {
@@ -268,6 +274,25 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 	for i := len(row) - 1; i >= 0 && row[i].Epoch == e.Epoch; i-- {
 		if row[i].End.until(&e.Arrival) <= pause {
 			return true
+		}
+	}
+	return false
+}
+
+// beganAnew reports whether the user logged in between two requests over one connection, and used the new session: the
+// tests of a suite may each find the same dead session.
+func beganAnew(last, e *Exchange) bool {
+	if last.Conn != e.Conn || last.Presented <= Unset {
+		return false
+	}
+	used := make(map[string]bool) // sessions, since the login that is looked for
+	for b := e.before; b != nil && b != last; b = b.before {
+		switch {
+		case !b.succeeded() || cmp.Or(last.User, b.User) != b.User:
+		case b.isLogin() && used[b.Session]:
+			return true
+		default:
+			used[b.Session] = true
 		}
 	}
 	return false
