@@ -482,6 +482,8 @@ var failures = []row{
 	{"two widgets that load 400 ms apart, and come again as they are asked", loop(4, "c1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 503 injected wait=1s\nafter 600ms"), ""},
 	{"three widgets that load within half of the time, and come again as they are asked", loop(4, "c1 me a0 503 injected wait=1s\nafter 150ms\nc1 me a0 503 injected wait=1s\n"+
 		"after 270ms\nc1 me a0 503 injected wait=1s\nafter 580ms"), ""},
+	{"five widgets that load side by side, and come again as they are asked or up to a fifth later", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected wait=5s\nafter 5s\n" +
+		loop(2, each("%s me a0 503 injected wait=5s\nafter 190ms", "c1", "c2", "c3", "c4", "c5")+"after 4060ms"), ""},
 	{"a loop that waits a third of what it is asked", loop(9, "c1 me a0 503 injected wait=1s\nafter 333ms"),
 		"repeated_failure[" + numbers(2, 10) + "] retry_after_ignored[" + numbers(2, 10) + "]"},
 	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
