@@ -329,7 +329,7 @@ func (c *trial) comesBack(row []*Exchange) bool {
 		case !e.isLike(end):
 		case row[min(again, len(row)-1)].End.until(&e.Arrival) >= wait-tolerance:
 			again++
-		default:
+		case again == 0 || e.failed(): // else those that came again go on
 			early++
 		}
 	}

@@ -484,6 +484,8 @@ var failures = []row{
 		"after 270ms\nc1 me a0 503 injected wait=1s\nafter 580ms"), ""},
 	{"five widgets that load side by side, and come again as they are asked or up to a fifth later", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected wait=5s\nafter 5s\n" +
 		loop(2, each("%s me a0 503 injected wait=5s\nafter 190ms", "c1", "c2", "c3", "c4", "c5")+"after 4060ms"), ""},
+	{"eight threads that begin 55 ms apart, come again as they are asked, and go on", loop(8, "slow 5ms c1 me a0 429 injected wait=1s\nafter 55ms") + "after 512ms\n" +
+		loop(8, loop(3, "c1 me a0 200\nafter 8ms")+"after 30ms"), ""},
 	{"a loop that waits a third of what it is asked", loop(9, "c1 me a0 503 injected wait=1s\nafter 333ms"),
 		"repeated_failure[" + numbers(2, 10) + "] retry_after_ignored[" + numbers(2, 10) + "]"},
 	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
