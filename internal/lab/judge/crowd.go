@@ -12,7 +12,9 @@ import (
 // like tries of one caller.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	all := row
-	row = withoutResent(row)
+	if tries := withoutResent(row); len(tries) >= chain || !row[0].Browser { // on a page they may be as many callers
+		row = tries
+	}
 	rounds := roundsOf(row)
 	whole := trafficOf(row)
 	first := whole

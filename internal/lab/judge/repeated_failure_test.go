@@ -97,6 +97,10 @@ var failures = []row{
 		"repeated_failure[" + numbers(2, 11) + "]"},
 	{"callers in a browser's queue, whose refresh fails", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
 	{"callers in a browser's slow queue, whose refresh fails behind them", "browser\n" + expired + loop(6, "slow 250ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected", ""},
+	{"three widgets of a page that each try four times, while the server is down", "browser\nc1 me a0 200\nafter 500ms\n" + each("slow 5ms %s me a0 0 lost", "c1", "c2", "c3", "c4") + "after 990ms\n" +
+		each("slow 5ms %s me a0 0 lost", "c5", "c6", "c7") + "after 1990ms\n" + each("slow 5ms %s me a0 0 lost", "c8", "c9", "c10") + "after 3990ms\n" + each("slow 5ms %s me a0 0 lost", "c11", "c12", "c13") + "after 9s", ""},
+	{"a widget of a page that tries six times, while the server is down", "browser\nc1 me a0 200\nafter 500ms\nc1 me a0 0 lost\n" + each("c%s me a0 0 lost\nafter 300ms", "2", "3", "4", "5", "6", "7") + "after 9s",
+		"repeated_failure[3 4 5 6 7 8 9]"},
 	{"callers in a browser's queue, and a logout", "browser\n" + expired + loop(5, "c1 me a0 401 token_expired") + "c1 logout a0 204", ""},
 	{"tries one after the other, and a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 503 injected" + "\nafter 3s",
 		"repeated_failure[2 3 4 5 6]"},
