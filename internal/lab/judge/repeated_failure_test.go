@@ -405,6 +405,7 @@ var failures = []row{
 	{"three widgets that load one after the other and each try twice", loop(2, "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\nafter 900ms"), ""},
 	{"three widgets that each try twice, one of them 8 ms late", "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\n" +
 		"after 900ms\nslow 5ms c1 me a0 503 injected\nafter 19ms\nslow 5ms c1 me a0 503 injected\nafter 10ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
+	{"two widgets that load 10 ms apart, try three times each, and wait three seconds", loop(3, "slow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 2985ms"), ""},
 	{"workers whose library sends the first retry at once", "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 16ms\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\n" +
 		"after 570ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 1170ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
 	{"workers whose library sends the first retry at once, and that are then served", loop(4, "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 16ms") +

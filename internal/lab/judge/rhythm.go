@@ -105,7 +105,7 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	}
 	arePairs := n == 2 && len(pauses) > 3 && pauses[2] <= Idle/4 && pauses[3] > Idle
 	switch {
-	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction:
+	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction && len(all) < 3*n:
 		return 0 // too far apart, or the next one too soon or too late
 	case all[n-1].isBusyUntil(all[n]):
 		return 0 // it was no rest
