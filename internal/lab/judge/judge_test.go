@@ -149,6 +149,13 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			each("%s me a0 200\nafter 15ms", "c21", "c31", "c22", "c32", "c23", "c33", "c24", "c34", "c25", "c35") + "after 3s", ""},
 		{"six workers that begin over more than half of the time, and wait as they are asked", each("c1 me a0 429 injected wait=1s\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "370ms") +
 			each("c1 me a0 200\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "3s"), ""},
+		{"a click that waits as it is asked, between the ticks of a poll", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1s\nafter 89ms\n" + loop(6, "c1 me a0 200\nafter 150ms") +
+			"c1 me a0 200\nafter 8ms\nc1 me a0 200\nafter 142ms\n" + loop(4, "c1 me a0 200\nafter 150ms") + "after 3s", ""},
+		{"a click that is asked to wait between the ticks of a poll, and tries again too soon", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1s\nafter 20ms\nc1 me a0 200\nafter 68ms\n" +
+			loop(12, "c1 me a0 200\nafter 150ms") + "after 3s", "retry_after_ignored[6 7]"},
+		{"a program that waits as it is asked, and another one in the second half of that time", "c2 me a0 429 injected wait=1s\nafter 600ms\nc3 me a0 200\nafter 400ms\nc4 me a0 200\nafter 3s", ""},
+		{"two programs that wait as they are asked, over a connection for each request", "c2 me a0 429 injected wait=1s\nafter 120ms\nc3 me a0 429 injected wait=1s\nafter 885ms\nc4 me a0 200\nafter 20ms\nc5 me a0 200\nafter 95ms\nc6 me a0 200\nafter 20ms\nc7 me a0 200\nafter 3s", ""},
+		{"a poll of four times a second that is asked to wait once", loop(6, "c1 me a0 200\nafter 250ms") + "c1 me a0 429 injected wait=1s\nafter 250ms\n" + loop(8, "c1 me a0 200\nafter 250ms"), "retry_after_ignored[8 9]"},
 		{"a poll of five times a second that does not care", loop(12, "c1 me a0 429 injected wait=1s\nafter 200ms") + loop(12, "c1 me a0 200\nafter 200ms") + "after 3s",
 			"repeated_failure[" + numbers(2, 13) + "] retry_after_ignored[" + numbers(2, 14) + "]"},
 		{"a poll that does not care, and goes on when it is served", loop(2, each("c1 me a0 429 injected wait=1s\nafter %s", "120ms", "250ms", "180ms")) +

@@ -60,7 +60,7 @@ func (c *trial) retryAfterIgnored() {
 	}
 	var early, before groups
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && !p.isOfTick() && !c.mayBeQueued(p) && c.isDecided(p) {
+		if p.hurried != nil && p.wasIgnored() && !p.isOfTick() && !p.isOfPoll() && !c.mayBeQueued(p) && c.isDecided(p) {
 			p.line.ignored = true
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
@@ -183,17 +183,43 @@ func (p *plea) isEven() bool {
 	return gap > stall && (l.gapBefore(i)-gap).Abs() <= tolerance && (l.gapBefore(i+2)-gap).Abs() <= tolerance
 }
 
+// isRegular reports whether the requests around the answer came at the distances of one poll.
+func (p *plea) isRegular() bool {
+	l := p.line
+	for i := max(1, p.at); i < p.at+2 && i+1 < len(l.all); i++ {
+		if gap := l.gapBefore(i); (gap - l.gapBefore(i+1)).Abs() <= max(2*atOnce, gap/4) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOfPoll reports whether the request that came too soon is of a poll which had begun before, and which neither the
+// answer nor the request before that disturbed: it came as long behind the one before the answer as that behind its own.
+func (p *plea) isOfPoll() bool {
+	l, i := p.line, p.at
+	if i < 2 || i+1 >= len(l.all) || l.all[i+1] != p.hurried {
+		return false
+	}
+	gap := l.gapBefore(i - 1)
+	return gap > Idle && (l.all[i-1].sentAt.until(&p.hurried.sentAt)-gap).Abs() <= max(2*atOnce, gap/20)
+}
+
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
 // was in time for another answer, came behind a success of a caller that had waited, is of a caller that waited
-// itself, as all did, or came over another connection. One opened since is the same caller's, but not where that came
-// back over the connection of the answer.
+// itself, as all did, or succeeded before one came right when the time was over, or came over another connection. One
+// opened since is the same caller's, but not where that came back over the connection of the answer.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
+	late := p.answer.End.until(&p.hurried.sentAt) > p.answer.RetryAfter/2
 	n := sort.Search(len(first), func(i int) bool {
 		return first[i].Epoch != p.answer.Epoch || p.spell.over > 0 && first[i].Arrival.Order > p.spell.over || p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
 	})
 	for n--; n >= 0 && p.answer.End.until(&first[n].sentAt) > p.answer.RetryAfter/2; n-- {
-		if p.connects(first[n]) && (!p.home || first[n].Conn == p.answer.Conn) && (first[n].plea == nil || p.spell.missed) {
+		e := first[n]
+		waited := e.plea != nil && !p.spell.missed
+		served := late && p.prompt && !e.failed() && !p.isRegular()
+		if p.connects(e) && (!p.home || e.Conn == p.answer.Conn) && !waited && !served {
 			return false
 		}
 	}
