@@ -49,11 +49,13 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	for _, p := range all {
-		s := p.spell
-		s.asked = append(s.asked, p.answer)
-		s.missed = s.missed || !p.prompt || len(s.asked) > 3 && isTimer(pausesOf(s.asked))
+		p.spell.asked = append(p.spell.asked, p.answer)
+		p.spell.missed = p.spell.missed || !p.prompt
 	}
 	for _, p := range all {
+		if asked := p.spell.asked; asked[0] == p.answer && len(asked) > 3 && isTimer(pausesOf(asked)) {
+			p.spell.missed = true
+		}
 		if p.hurried != nil && !p.spell.restless && (!p.wasQuiet() || c.wasAlone(p) || p.isEven()) {
 			p.spell.restless = true
 		}
