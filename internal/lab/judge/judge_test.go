@@ -230,6 +230,8 @@ var unanswered = []row{
 	{"a refresh that waited behind others", "browser\n" + expired + loop(6, "slow 500ms c1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s", ""},
 	{"a poll that goes on, and a refresh", expired + loop(6, "after 500ms\nc1 me a0 401 token_expired") + "c1 refresh r0 503 injected\nafter 3s",
 		"no_refresh_after_expiry[2 3 4] repeated_failure[2 3 4 5 6 7 8]"},
+	{"nothing, right behind a refresh with the access token while that was valid", "c1 refresh a0 401 token_wrong_type\nafter 300ms\nc1 me a0 401 token_expired ordered\nafter 3s", "wrong_token_type[2] no_refresh_after_expiry[3]"},
+	{"a caller that comes late, behind another's refresh without a token", expired + "c1 refresh - 422\nafter 300ms\nc2 me a0 401 token_expired\nafter 3s", ""},
 	{"a refresh as soon as other namespaces have done with the connection", expired + "after 2100ms\nc1 refresh r0 200 shared\nc1 me a1 200", ""},
 	{"a refresh behind other namespaces, after the hub's clock was advanced", expired + "after 1s\nadvance 1m\nc1 refresh r0 200 shared\nc1 me a1 200", "no_refresh_after_expiry[2]"},
 	{"a refresh too late", expired + "after 2100ms\nc1 refresh r0 200\nc1 me a1 200", "no_refresh_after_expiry[2]"},

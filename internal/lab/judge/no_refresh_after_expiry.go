@@ -28,11 +28,13 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 // handled reports whether the client did something about the expired token of e.
 func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
+	first := s.firstRefused[e.Token.Generation]
 	instead := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
 	if given := s.given[e.Token.Generation]; e.Injected && given != nil && given.isRefresh() && inTime(given, e) ||
 		slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s.refreshes, e) || c.triesOn(c.logins, e) ||
 		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
-			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r)
+			wasDue := !r.endedBefore(e) || first != nil && first.Arrival.Order < r.Arrival.Order
+			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r) && wasDue
 		}) {
 		return true
 	}
