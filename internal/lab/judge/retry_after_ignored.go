@@ -213,14 +213,16 @@ func (p *plea) isOfPoll() bool {
 // opened since is the same caller's, but not where that came back over the connection of the answer.
 func (p *plea) wasQuiet() bool {
 	first := p.line.first[p.next:] // the latest of them comes last
-	late := p.answer.End.until(&p.hurried.sentAt) > p.answer.RetryAfter/2
+	half := p.answer.RetryAfter / 2
+	firstHalf := p.answer.End.until(&p.hurried.sentAt) <= half
 	n := sort.Search(len(first), func(i int) bool {
-		return first[i].Epoch != p.answer.Epoch || p.spell.over > 0 && first[i].Arrival.Order > p.spell.over || p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
+		return first[i].Epoch != p.answer.Epoch || p.spell.over > 0 && first[i].Arrival.Order > p.spell.over ||
+			p.answer.End.until(&first[i].sentAt) >= p.answer.RetryAfter-precise
 	})
-	for n--; n >= 0 && p.answer.End.until(&first[n].sentAt) > p.answer.RetryAfter/2; n-- {
+	for n--; n >= 0 && p.answer.End.until(&first[n].sentAt) > half; n-- {
 		e := first[n]
 		waited := e.plea != nil && !p.spell.missed
-		served := late && p.prompt && !e.failed() && !p.isRegular()
+		served := !firstHalf && p.prompt && !e.failed() && !p.isRegular()
 		if p.connects(e) && (!p.home || e.Conn == p.answer.Conn) && !waited && !served {
 			return false
 		}
@@ -346,8 +348,8 @@ func (l *line) keep(e *Exchange) bool {
 	if kept >= 0 {
 		p := l.pleas[kept]
 		e.keeps, p.kept, p.again, p.home = p, true, e.asksFor(p.answer), e.Conn == p.answer.Conn
-		late := p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
-		p.punctual, p.prompt = late <= max(apart, p.answer.RetryAfter/5), late <= tolerance
+		delay := p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
+		p.punctual, p.prompt = delay <= max(apart, p.answer.RetryAfter/5), delay <= tolerance
 		if p.again { // else that may be still to come
 			l.pleas = slices.Delete(l.pleas, kept, kept+1)
 		}
