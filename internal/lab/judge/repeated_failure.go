@@ -371,13 +371,10 @@ func links(row []*Exchange, j, i int) bool {
 }
 
 // obeys reports whether e came to the moment for which another answer had asked, as a caller's that waits as it is
-// asked each time: nobody ignored that, and the request that was to wait had come alone, or beside others over
-// connections of their own.
+// asked each time, and nobody ignored that.
 func (e *Exchange) obeys() bool {
 	p := e.keeps
-	return p != nil && p.punctual && !p.line.ignored && !slices.ContainsFunc(p.burst.all, func(other *Exchange) bool {
-		return other != p.answer && other.Conn == p.answer.Conn
-	})
+	return p != nil && p.punctual && !p.line.ignored
 }
 
 // areCut reports whether faults cut these requests, one after the other.

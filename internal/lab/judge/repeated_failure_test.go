@@ -483,10 +483,12 @@ var failures = []row{
 	{"six callers side by side, one of whom polls on", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(24, "after 400ms\nc1 me a0 503 injected"), "repeated_failure[" + numbers(2, 31) + "]"},
 	{"six callers side by side, three tries each, spread by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(6, "after 90ms\nc1 me a0 503 injected\nafter 70ms\nc2 me a0 503 injected"), ""},
 	{"six parts of a page that load one after the other, and wait as they are asked", "slow 5ms c1 me a0 503 injected wait=1s\nafter 39ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 19ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 54ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 109ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 59ms\nslow 5ms c1 me a0 503 injected wait=1s\nafter 690ms\nc1 me a0 200\nafter 45ms\nc1 me a0 200\nafter 25ms\nc1 me a0 200\nafter 60ms\nc1 me a0 200\nafter 115ms\nc1 me a0 200\nafter 65ms\nc1 me a0 200\nafter 10ms\nafter 3s", ""},
-	{"callers in a queue that wait as they are asked, five times", loop(5, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", "repeated_failure[" + numbers(2, 31) + "]"},
+	{"callers in a queue that wait as they are asked, five times", loop(5, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"two widgets that load 400 ms apart, and come again as they are asked", loop(4, "c1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 503 injected wait=1s\nafter 600ms"), ""},
 	{"three widgets that load within half of the time, and come again as they are asked", loop(4, "c1 me a0 503 injected wait=1s\nafter 150ms\nc1 me a0 503 injected wait=1s\n"+
 		"after 270ms\nc1 me a0 503 injected wait=1s\nafter 580ms"), ""},
+	{"six widgets that load side by side, come again by chance up to a fifth later over fewer connections, and again", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected wait=5s\nafter 5s\n" +
+		each("c1 me a0 503 injected wait=5s\nafter %s", "30ms", "120ms", "20ms", "90ms", "60ms", "4700ms") + each("c1 me a0 503 injected wait=5s\nafter %s", "80ms", "210ms", "170ms", "90ms", "140ms", "5s"), ""},
 	{"five widgets that load side by side, and come again as they are asked or up to a fifth later", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 503 injected wait=5s\nafter 5s\n" +
 		loop(2, each("%s me a0 503 injected wait=5s\nafter 190ms", "c1", "c2", "c3", "c4", "c5")+"after 4060ms"), ""},
 	{"eight threads that begin 55 ms apart, come again as they are asked, and go on", loop(8, "slow 5ms c1 me a0 429 injected wait=1s\nafter 55ms") + "after 512ms\n" +
