@@ -5,6 +5,7 @@ package lab
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"hash/maphash"
 	"io"
@@ -66,20 +67,22 @@ func isBrowser(r *http.Request) bool {
 func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 	var h maphash.Hash
 	h.SetSeed(b.lab.identity)
-	h.WriteString(strconv.FormatInt(r.ContentLength, 10))
 	if read, ok := r.Body.(*replayed); ok { // by the dialect
-		h.Write(read.read)
+		h.Write(inOrder(read.read))
 		return &h
 	}
 	authentication := strings.HasPrefix(r.URL.Path, "/api/authentication/")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && !authentication {
 		h.WriteString(r.URL.RawQuery)
 	}
+	if !authentication {
+		h.WriteString(strconv.FormatInt(r.ContentLength, 10))
+	}
 	switch {
 	case r.Body == nil:
 	case authentication:
 		body, err := io.ReadAll(io.LimitReader(r.Body, request.MaxBody+1))
-		h.Write(body)
+		h.Write(inOrder(body))
 		rest := io.Reader(r.Body)
 		if err != nil {
 			rest = &broken{err}
@@ -89,6 +92,18 @@ func (b *bench) digestBody(r *http.Request) *maphash.Hash {
 		r.Body = &opening{r.Body, &h, request.MaxBody}
 	}
 	return &h
+}
+
+// inOrder returns a body with its members in order, if it is a JSON object, or as it is: some languages give them in
+// another order each time.
+func inOrder(body []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) == nil {
+		if ordered, err := json.Marshal(members); err == nil {
+			return ordered
+		}
+	}
+	return body
 }
 
 // opening is a body whose first bytes are digested as they are read.

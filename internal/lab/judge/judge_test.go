@@ -151,8 +151,17 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			each("c1 me a0 200\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "3s"), ""},
 		{"a click that waits as it is asked, between the ticks of a poll", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1s\nafter 89ms\n" + loop(6, "c1 me a0 200\nafter 150ms") +
 			"c1 me a0 200\nafter 8ms\nc1 me a0 200\nafter 142ms\n" + loop(4, "c1 me a0 200\nafter 150ms") + "after 3s", ""},
+		{"a click that waits as it is asked, soon after a quick poll has begun", loop(4, "c1 me a0 200\nafter 59ms") + "after -25ms\nc1 me a0 429 injected wait=1s\nafter 24ms\n" + loop(16, "c1 me a0 200\nafter 59ms") +
+			"c1 me a0 200\nafter 8ms\nc1 me a0 200\nafter 50ms\n" + loop(4, "c1 me a0 200\nafter 59ms") + "after 3s", ""},
 		{"a click that is asked to wait between the ticks of a poll, and tries again too soon", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1s\nafter 20ms\nc1 me a0 200\nafter 68ms\n" +
 			loop(12, "c1 me a0 200\nafter 150ms") + "after 3s", "retry_after_ignored[6 7]"},
+		{"a click between the ticks of a poll that is asked to wait, and tries again behind the next tick", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1s\nafter 89ms\nc1 me a0 200\nafter 30ms\nc1 me a0 200\nafter 119ms\n" +
+			loop(12, "c1 me a0 200\nafter 150ms") + "after 3s", "retry_after_ignored[6 8]"},
+		{"two components that poll at the same ticks, one of which is asked to wait and does not", loop(4, "c1 me a0 200\nafter 18ms\nc1 me a0 200\nafter 980ms") + "c1 me a0 200\nafter 18ms\nc1 me a0 429 injected wait=3s\nafter 980ms\n" +
+			loop(5, "c1 me a0 200\nafter 18ms\nc1 me a0 200\nafter 980ms"), "retry_after_ignored[11 13]"},
+		{"two widgets that poll every second, one of which waits as it is asked", loop(4, "c1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 700ms") + "c1 me a0 200\nafter 300ms\nc1 me a0 429 injected wait=2s\nafter 700ms\n" +
+			"c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 700ms") + "after 3s", ""},
+		{"four callers in the queue of a slow server, each of which waits as it is asked", loop(4, "slow 300ms c1 me a0 503 injected wait=5s") + "after 4100ms\n" + loop(4, "slow 300ms c1 me a0 200") + "after 3s", ""},
 		{"a program that waits as it is asked, and another one in the second half of that time", "c2 me a0 429 injected wait=1s\nafter 600ms\nc3 me a0 200\nafter 400ms\nc4 me a0 200\nafter 3s", ""},
 		{"two programs that wait as they are asked, over a connection for each request", "c2 me a0 429 injected wait=1s\nafter 120ms\nc3 me a0 429 injected wait=1s\nafter 885ms\nc4 me a0 200\nafter 20ms\nc5 me a0 200\nafter 95ms\nc6 me a0 200\nafter 20ms\nc7 me a0 200\nafter 3s", ""},
 		{"a poll of four times a second that is asked to wait once", loop(6, "c1 me a0 200\nafter 250ms") + "c1 me a0 429 injected wait=1s\nafter 250ms\n" + loop(8, "c1 me a0 200\nafter 250ms"), "retry_after_ignored[8 9]"},

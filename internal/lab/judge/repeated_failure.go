@@ -109,7 +109,7 @@ func (c *trial) answerTo(e *Exchange) *Exchange {
 		case !inTime(e, next):
 			return nil
 		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() &&
-			(next.isLogin() || next.place() == e.place() && cmp.Or(e.User, next.User) == next.User):
+			(next.isLogin() || next.place() == e.place()) && cmp.Or(e.User, next.User) == next.User:
 			return next
 		}
 	}

@@ -53,6 +53,7 @@ func (c *trial) retryAfterIgnored() {
 		p.spell.missed = p.spell.missed || !p.prompt
 	}
 	for _, p := range all {
+		p.withoutPoll()
 		if asked := p.spell.asked; asked[0] == p.answer && len(asked) > 3 && isTimer(pausesOf(asked)) {
 			p.spell.missed = true
 		}
@@ -62,7 +63,7 @@ func (c *trial) retryAfterIgnored() {
 	}
 	var early, before groups
 	for _, p := range all {
-		if p.hurried != nil && p.wasIgnored() && !p.isOfTick() && !p.isOfPoll() && !c.mayBeQueued(p) && c.isDecided(p) {
+		if p.hurried != nil && p.wasIgnored() && !p.isOfTick() && !c.mayBeQueued(p) && c.isDecided(p) {
 			p.line.ignored = true
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
@@ -175,10 +176,11 @@ func (p *plea) isOfTick() bool {
 func (l *line) gapBefore(i int) time.Duration { return l.all[i-1].sentAt.until(&l.all[i].sentAt) }
 
 // isEven reports whether the request that came too soon is one of a poll that goes on as before: as long behind the
-// answer as that behind the request before, and the next behind it. Two callers would not take turns so evenly.
+// answer as that behind the request before, and the next behind it, and waited in no queue. Two callers would not take
+// turns so evenly.
 func (p *plea) isEven() bool {
 	l, i := p.line, p.at
-	if i < 1 || i+2 >= len(l.all) || l.all[i+1] != p.hurried {
+	if i < 1 || i+2 >= len(l.all) || l.all[i+1] != p.hurried || p.hurried.waited {
 		return false
 	}
 	gap := l.gapBefore(i + 1)
@@ -196,15 +198,51 @@ func (p *plea) isRegular() bool {
 	return false
 }
 
-// isOfPoll reports whether the request that came too soon is of a poll which had begun before, and which neither the
-// answer nor the request before that disturbed: it came as long behind the one before the answer as that behind its own.
-func (p *plea) isOfPoll() bool {
-	l, i := p.line, p.at
-	if i < 2 || i+1 >= len(l.all) || l.all[i+1] != p.hurried {
+// withoutPoll looks for the request that came too soon behind those of a poll which goes on beside the caller that was
+// asked to wait.
+func (p *plea) withoutPoll() {
+	if p.hurried == nil {
+		return
+	}
+	known := slices.Clone(p.line.all[max(0, p.at-20):p.at])
+	first := len(known)
+	for _, e := range p.line.all[p.at+1:] {
+		switch {
+		case p.answer.End.until(&e.sentAt) >= p.answer.RetryAfter-tolerance:
+			if len(known) > first {
+				p.hurried = nil
+			}
+			return
+		case p.isOfPoll(e, known):
+			known = append(known, e)
+		case e == p.hurried:
+			return
+		case len(known) > first && e.follows(p.answer) && mayBeSame(p.answer, e) && e.keeps == nil:
+			p.hurried, p.strange, p.excused = e, !e.asksFor(p.answer), false
+			return
+		}
+	}
+}
+
+// isOfPoll reports whether e is of a poll that is being served and had begun before the answer, and of which that is no
+// tick: of the known requests one came before e, and one as long before that. But where they came as long before the
+// answer as e behind it, or sooner, e is of the one who was asked.
+func (p *plea) isOfPoll(e *Exchange, known []*Exchange) bool {
+	came := func(at, slack time.Duration) bool { // so long before the answer
+		return slices.ContainsFunc(known, func(other *Exchange) bool {
+			return !other.failed() && (other.sentAt.until(&p.answer.sentAt)-at).Abs() <= max(2*atOnce, slack)
+		})
+	}
+	own := p.answer.sentAt.until(&e.sentAt)
+	slack := min(own/20, Idle/2)
+	if e.failed() || len(known) == 0 {
 		return false
 	}
-	gap := l.gapBefore(i - 1)
-	return gap > Idle && (l.all[i-1].sentAt.until(&p.hurried.sentAt)-gap).Abs() <= max(2*atOnce, gap/20)
+	isOwn := came(own, slack) && (came(2*own, slack) || known[0].sentAt.until(&p.answer.sentAt) < 2*own)
+	return slices.ContainsFunc(known, func(other *Exchange) bool {
+		gap := other.sentAt.until(&e.sentAt)
+		return gap > Idle && !other.failed() && came(2*gap-own, min(gap/20, tolerance)) && !(isOwn && gap >= own-slack)
+	})
 }
 
 // wasQuiet reports whether nothing came in the second half of the time that the answer had asked for, but for what
