@@ -3,10 +3,26 @@
 package e2e
 
 import (
+	"strings"
 	"time"
 )
 
 var faultyClients = []behaviour{
+	{"the same wrong password, with the members in another order", []string{"repeated_failure[login*5]"}, nil, func(w *world) {
+		c := w.newTab(nil).over(1)
+		for i := range 5 {
+			body := `{"username":"demo","password":"wrong-password"}`
+			if i%2 > 0 {
+				body = `{"password":"wrong-password","username":"demo"}`
+			}
+			answer, err := c.client.Post(w.base+loginPath, "application/json", strings.NewReader(body))
+			if err != nil {
+				w.t.Error(err)
+				return
+			}
+			answer.Body.Close()
+		}
+	}},
 	{"every caller refreshes", []string{"two_refreshes[refresh*5]"}, quiet, func(w *world) {
 		c := w.login()
 		race(w)

@@ -168,7 +168,7 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 	goesOn := sooner < 2 && (isTimer(pausesOf(row)) || t.isSideBySide()) && len(row) >= chain*slices.Max(rounds) && isPoll(again, len(row))
 	few := len(rounds) < chain && !t.hasLoops()
 	ownEach, answered, granted := c.refreshesAround(first, row)
-	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner > 0 || all && t.isQueue()) ||
+	several := t.isTogether() || c.isScattered(row) || got != nil && (ownEach || sooner > 0 || all && (t.isQueue() || trafficOf(again).isSideBySide())) ||
 		slices.ContainsFunc(row, func(e *Exchange) bool { return c.isBesideOthers(e, few) })
 	switch {
 	case several && slices.ContainsFunc(again, last.asksFor) && last.Arrival.Order < got.End.Order && differ(row):

@@ -162,6 +162,8 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 		{"two widgets that poll every second, one of which waits as it is asked", loop(4, "c1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 700ms") + "c1 me a0 200\nafter 300ms\nc1 me a0 429 injected wait=2s\nafter 700ms\n" +
 			"c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 700ms") + "after 3s", ""},
 		{"four callers in the queue of a slow server, each of which waits as it is asked", loop(4, "slow 300ms c1 me a0 503 injected wait=5s") + "after 4100ms\n" + loop(4, "slow 300ms c1 me a0 200") + "after 3s", ""},
+		{"a guard that tries again too soon, behind the header that loads as long behind it in each view", loop(2, "c1 me a0 200\nafter 100ms\nc1 me a0 200\nafter 900ms") + "c1 me a0 429 injected wait=4s\nafter 100ms\nc1 me a0 200\nafter 900ms\nc1 me a0 200\nafter 9s",
+			"retry_after_ignored[6 8]"},
 		{"a program that waits as it is asked, and another one in the second half of that time", "c2 me a0 429 injected wait=1s\nafter 600ms\nc3 me a0 200\nafter 400ms\nc4 me a0 200\nafter 3s", ""},
 		{"two programs that wait as they are asked, over a connection for each request", "c2 me a0 429 injected wait=1s\nafter 120ms\nc3 me a0 429 injected wait=1s\nafter 885ms\nc4 me a0 200\nafter 20ms\nc5 me a0 200\nafter 95ms\nc6 me a0 200\nafter 20ms\nc7 me a0 200\nafter 3s", ""},
 		{"a poll of four times a second that is asked to wait once", loop(6, "c1 me a0 200\nafter 250ms") + "c1 me a0 429 injected wait=1s\nafter 250ms\n" + loop(8, "c1 me a0 200\nafter 250ms"), "retry_after_ignored[8 9]"},

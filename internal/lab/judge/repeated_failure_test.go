@@ -472,6 +472,8 @@ var failures = []row{
 		"later\nc2 refresh r0 200\n" + loop(8, "c1 me a1 200") + "c2 listing a1 200", ""},
 	{"jobs that took the old token before another caller's refresh, each sent again", "advance 15m\nc2 listing a0 401 token_expired\nc2 refresh r0 200\n" +
 		loop(7, "c1 me a0 401 token_expired\nc1 me a1 200") + "c2 listing a1 200", ""},
+	{"six callers within a second, all sent again at once when the client has stored the new token", expired + "c1 refresh r0 200\n" + each("after %s\nc1 me a0 401 token_expired", "40ms", "12ms", "45ms", "79ms", "66ms") +
+		"after 50ms\nc1 me a1 | c2 me a1 | c3 me a1 200\nc1 me a1 | c2 me a1 | c3 me a1 200", ""},
 	{"ten workers over one connection, which the refresh holds for a while", "advance 15m\n" + loop(3, "c1 me a0 401 token_expired\nafter 7ms") + "slow 300ms c1 refresh r0 200\n" +
 		loop(7, "slow 5ms c1 me a0 401 token_expired") + loop(10, "c1 me a1 200"), ""},
 	{"many requests over one connection, all sent again", "advance 15m\n" + loop(12, "c1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(12, "c1 me a1 200"), ""},

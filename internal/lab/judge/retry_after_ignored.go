@@ -20,12 +20,12 @@ const precise = 2 * time.Millisecond
 // session or, without a token, with the same body. But one with another query or body is no retry, if the one that was
 // asked to wait comes again in time. What left before that answer is no retry (Exchange.follows).
 //
-// Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or, where
-// the other came without a break behind the answer, as from a client's queue, at most five. But a client that sends
-// in the second half of the time, too, or goes on in an even rhythm (isEven), does not wait at all, and outside a
-// browser a request that succeeds over the connection of the answer, or over one opened since, is the retry. In a
-// browser what comes within apart may have waited for another caller (mayQueue). And two callers with timers of their
-// own come as long behind one another at each tick (isOfTick).
+// Nor is what may be of another caller: the answer was followed by a request in time, at most a second late or a fifth
+// of the time or, where the other came without a break behind the answer, as from a client's queue, five seconds. But a
+// client that sends in the second half of the time, too, or goes on in an even rhythm (isEven), does not wait at all,
+// and outside a browser a request that succeeds over the connection of the answer, or over one opened since, is the
+// retry. In a browser what comes within apart may have waited for another caller (mayQueue). And two callers with timers
+// of their own come as long behind one another at each tick (isOfTick), or a poll goes on beside the caller (isOfPoll).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -199,20 +199,24 @@ func (p *plea) isRegular() bool {
 }
 
 // withoutPoll looks for the request that came too soon behind those of a poll which goes on beside the caller that was
-// asked to wait.
+// asked to wait, or of a caller that comes as long behind it each time.
 func (p *plea) withoutPoll() {
 	if p.hurried == nil {
 		return
 	}
 	known := slices.Clone(p.line.all[max(0, p.at-20):p.at])
-	first := len(known)
-	for _, e := range p.line.all[p.at+1:] {
+	first, pair := len(known), time.Duration(0)
+	for i := p.at + 1; i < len(p.line.all); i++ {
+		e := p.line.all[i]
 		switch {
-		case p.answer.End.until(&e.sentAt) >= p.answer.RetryAfter-tolerance:
+		case p.answer.End.until(&e.sentAt) >= p.answer.RetryAfter-tolerance, pair > 0 && p.line.gapBefore(i) <= 2*pair:
 			if len(known) > first {
 				p.hurried = nil
 			}
 			return
+		case e == p.hurried && p.isOfTick():
+			pair = p.answer.sentAt.until(&e.sentAt)
+			known = append(known, e)
 		case p.isOfPoll(e, known):
 			known = append(known, e)
 		case e == p.hurried:
@@ -433,7 +437,7 @@ func (l *line) hurry(e *Exchange, excused bool) {
 	}
 	p.hurried, p.strange, p.excused = e, !e.asksFor(p.answer), excused
 	if p.burst != l.burst {
-		p.slack = late
+		p.slack = max(late, p.answer.RetryAfter/5)
 	}
 }
 
