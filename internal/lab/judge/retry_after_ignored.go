@@ -229,23 +229,22 @@ func (p *plea) withoutPoll() {
 }
 
 // isOfPoll reports whether e is of a poll that is being served and had begun before the answer, and of which that is no
-// tick: of the known requests one came before e, and one as long before that. But where they came as long before the
-// answer as e behind it, or sooner, e is of the one who was asked.
+// tick: of the known requests one came before e, and one as long before that. Where they also came as long before the
+// answer as e behind it, that poll is a quicker one, or else e is of the one who was asked.
 func (p *plea) isOfPoll(e *Exchange, known []*Exchange) bool {
-	came := func(at, slack time.Duration) bool { // so long before the answer
-		return slices.ContainsFunc(known, func(other *Exchange) bool {
-			return !other.failed() && (other.sentAt.until(&p.answer.sentAt)-at).Abs() <= max(2*atOnce, slack)
-		})
-	}
-	own := p.answer.sentAt.until(&e.sentAt)
-	slack := min(own/20, Idle/2)
 	if e.failed() || len(known) == 0 {
 		return false
 	}
-	isOwn := came(own, slack) && (came(2*own, slack) || known[0].sentAt.until(&p.answer.sentAt) < 2*own)
+	came := func(at, gap time.Duration) bool { // so long before the answer, as far as a timer keeps gap
+		return slices.ContainsFunc(known, func(other *Exchange) bool {
+			return !other.failed() && (other.sentAt.until(&p.answer.sentAt)-at).Abs() <= max(2*atOnce, min(gap/20, Idle/2))
+		})
+	}
+	own := p.answer.sentAt.until(&e.sentAt)
+	isOwn := came(own, own) && (came(2*own, own) || known[0].sentAt.until(&p.answer.sentAt) < 2*own)
 	return slices.ContainsFunc(known, func(other *Exchange) bool {
 		gap := other.sentAt.until(&e.sentAt)
-		return gap > Idle && !other.failed() && came(2*gap-own, min(gap/20, tolerance)) && !(isOwn && gap >= own-slack)
+		return gap > Idle && !other.failed() && came(2*gap-own, gap) && !(isOwn && gap*4 > own*3)
 	})
 }
 
