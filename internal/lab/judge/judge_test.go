@@ -161,6 +161,7 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			loop(5, "c1 me a0 200\nafter 18ms\nc1 me a0 200\nafter 980ms"), "retry_after_ignored[11 13]"},
 		{"two components that poll 40 ms apart, the first of which is asked to wait and does not", loop(4, "c1 me a0 200\nafter 40ms\nc1 me a0 200\nafter 958ms") + "c1 me a0 429 injected wait=3s\nafter 40ms\nc1 me a0 200\nafter 958ms\n" +
 			loop(5, "c1 me a0 200\nafter 40ms\nc1 me a0 200\nafter 958ms"), "retry_after_ignored[10 12]"},
+		{"a click that is asked to wait, while a poll goes on for long", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1h\nafter 89ms\n" + loop(600, "c1 me a0 200\nafter 150ms"), ""},
 		{"two widgets that poll every second, one of which waits as it is asked", loop(4, "c1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 700ms") + "c1 me a0 200\nafter 300ms\nc1 me a0 429 injected wait=2s\nafter 700ms\n" +
 			"c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 300ms\nc1 me a0 200\nafter 700ms") + "after 3s", ""},
 		{"four callers in the queue of a slow server, each of which waits as it is asked", loop(4, "slow 300ms c1 me a0 503 injected wait=5s") + "after 4100ms\n" + loop(4, "slow 300ms c1 me a0 200") + "after 3s", ""},

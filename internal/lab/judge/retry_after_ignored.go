@@ -204,20 +204,23 @@ func (p *plea) withoutPoll() {
 	if p.hurried == nil {
 		return
 	}
-	known := slices.Clone(p.line.all[max(0, p.at-20):p.at])
+	all := p.line.all
+	known := slices.Clone(all[max(0, p.at-ticks):p.at]) // and the latest that are another caller's
 	first, pair := len(known), time.Duration(0)
-	for i := p.at + 1; i < len(p.line.all); i++ {
-		e := p.line.all[i]
-		switch {
-		case p.answer.End.until(&e.sentAt) >= p.answer.RetryAfter-tolerance, pair > 0 && p.line.gapBefore(i) <= 2*pair:
-			if len(known) > first {
-				p.hurried = nil
-			}
-			return
-		case e == p.hurried && p.isOfTick():
+	for i := p.at + 1; i < len(all) && p.answer.End.until(&all[i].sentAt) < p.answer.RetryAfter-tolerance; i++ {
+		e := all[i]
+		if pair > 0 && p.line.gapBefore(i) <= 2*pair {
+			break
+		}
+		isTick := e == p.hurried && p.isOfTick()
+		if isTick {
 			pair = p.answer.sentAt.until(&e.sentAt)
-			known = append(known, e)
-		case p.isOfPoll(e, known):
+		}
+		switch {
+		case isTick || p.isOfPoll(e, known):
+			if len(known) == first+ticks {
+				known = slices.Delete(known, first, first+1)
+			}
 			known = append(known, e)
 		case e == p.hurried:
 			return
@@ -226,7 +229,13 @@ func (p *plea) withoutPoll() {
 			return
 		}
 	}
+	if len(known) > first {
+		p.hurried = nil
+	}
 }
+
+// ticks is how many requests before and behind the answer are looked at for those of a poll.
+const ticks = 20
 
 // isOfPoll reports whether e is of a poll that is being served and had begun before the answer, and of which that is no
 // tick: of the known requests one came before e, and one as long before that. Where they also came as long before the
