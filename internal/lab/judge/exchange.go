@@ -54,6 +54,8 @@ type Exchange struct {
 	since  int       // order of the first arrival over its connection after that had rested
 	plea   *plea     // what its answer asked for with Retry-After; nil: nothing
 	keeps  *plea     // what another answer had asked for, and it came in time; nil: nothing
+	shown  bool      // it is told as a retry that came too soon
+	again  bool      // it may have been sent again with a new token, as others that got 401 (line.isSentAgain)
 	row    *Exchange // the first of the unbroken row of requests of its session that it is in (findRows)
 
 	// free is when its connection rested again, so that the client could react. A client that allows itself one or two

@@ -374,7 +374,7 @@ func links(row []*Exchange, j, i int) bool {
 // asked each time, and nobody ignored that.
 func (e *Exchange) obeys() bool {
 	p := e.keeps
-	return p != nil && p.punctual && !p.line.ignored
+	return p != nil && p.lateness(e) <= p.fifth() && !p.line.ignored
 }
 
 // areCut reports whether faults cut these requests, one after the other.
