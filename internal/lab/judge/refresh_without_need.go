@@ -16,7 +16,8 @@ const spare = 2 * time.Minute
 //
 // Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race
 // has just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by
-// one. Nor are refreshes a habit that each follow a 401 for a token in the wrong place (isMisplaced).
+// one. Nor are refreshes a habit that each follow a 401 for a token in the wrong place (isMisplaced), or for another
+// token over the same connection.
 func (c *trial) refreshWithoutNeed(s *session) {
 	early := slices.DeleteFunc(s.earlyRefreshes(), c.followsRace)
 	inHabit := make([]bool, len(early))
@@ -37,7 +38,7 @@ func (c *trial) refreshWithoutNeed(s *session) {
 			once = append(once, r)
 		}
 	}
-	if !slices.ContainsFunc(often, func(r *Exchange) bool { return !s.isMisplaced(r) }) {
+	if !slices.ContainsFunc(often, func(r *Exchange) bool { return !s.isMisplaced(r) && (r.before == nil || !r.before.refused()) }) {
 		often = nil
 	}
 	const what = " refreshed although more than half of the access token's lifetime (expires_in) was left"
@@ -98,6 +99,9 @@ func (s *session) earlyRefreshes() (early []*Exchange) {
 // isEarly reports whether the access token was good for long when r came.
 func (s *session) isEarly(r *Exchange) bool {
 	life := r.Current.Lifetime
+	if pair := s.ownPair(r); pair != nil && life-r.Arrival.Hub.Sub(pair.Issued) <= max(life/2, spare) {
+		return false
+	}
 	left := life - r.Arrival.Hub.Sub(r.Current.Issued)
 	if e := s.given[r.Current.Generation]; e != nil && e.endedBefore(r) { // a client may measure by its own clock
 		left = min(left, life-r.Arrival.Machine.Sub(e.End.Machine))
@@ -107,6 +111,24 @@ func (s *session) isEarly(r *Exchange) bool {
 	}
 	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.Spends() || !s.callsFor(r)) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
+}
+
+// ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by side:
+// that of the last access token which came or was given over its connection. It is nil if that is not known.
+func (s *session) ownPair(r *Exchange) *Pair {
+	if r.Policy.Spends() {
+		return nil
+	}
+	for b := r.before; b != nil; b = b.before {
+		switch {
+		case b.Session != s.id:
+		case b.exchanged():
+			return b.Given
+		case b.isAccess():
+			return &Pair{Generation: b.Token.Generation, Issued: b.Token.Issued}
+		}
+	}
+	return nil
 }
 
 // isMisplaced reports whether the client was refused before r, for it had sent a token of the current pair in the wrong

@@ -79,7 +79,8 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 			return true
 		}
 	}
-	return c.isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
+	return areBeginners(row, pauses[:len(row)-1]) ||
+		c.isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
 }
 
 // mostBeginners is how many requests, one a little after the other, may be of as many callers.
@@ -194,6 +195,32 @@ func isTimer(pauses []time.Duration) bool {
 		}
 	}
 	return len(pauses) > 0 && pauses[0] > 0 && off*3 < len(pauses)
+}
+
+// areBeginners reports whether five or more requests (mostBeginners) within 250 ms (stall) may be of as many callers, each
+// of which tried once: their pauses are not about the same, nor is each half as long again as the one before.
+func areBeginners(row []*Exchange, pauses []time.Duration) bool {
+	if len(row) < chain || len(row) > mostBeginners || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall || slices.Max(pauses) <= Idle/4 {
+		return false
+	}
+	for i, now := range pauses[1:] {
+		if now < pauses[i]*3/2 {
+			return !isSteady(pauses)
+		}
+	}
+	return false
+}
+
+// isSteady reports whether most of these pauses are about the same, as one caller's are that its machine holds up now
+// and then.
+func isSteady(pauses []time.Duration) bool {
+	middle, off := slices.Sorted(slices.Values(pauses))[len(pauses)/2], 0
+	for _, now := range pauses {
+		if (now - middle).Abs() > max(2*atOnce, middle/4) {
+			off++
+		}
+	}
+	return off*3 <= len(pauses)
 }
 
 // isBusyPoll reports whether these pauses are of one caller's timer, and longer than any queue's (10 ms).
