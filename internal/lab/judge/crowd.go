@@ -72,12 +72,12 @@ func (c *trial) isServedEach(row []*Exchange) bool {
 		row[len(row)-1].End.until(&served[0].sentAt) > 2*slices.Max(pauses)
 }
 
-// withoutResent returns a row without what an HTTP library may have sent by itself for a request whose connection was
-// cut.
+// withoutResent returns a row without what an HTTP library may have sent by itself, at once, for a request whose
+// connection was cut.
 func withoutResent(row []*Exchange) (tries []*Exchange) {
 	next := 0 // index of the next one that may have been sent again
 	for i, e := range row {
-		for next < i && (!row[next].isCut() || e.follows(row[next])) {
+		for next < i && (!row[next].isCut() || row[next].End.until(&e.sentAt) > opening) {
 			next++
 		}
 		if next < i && row[next].endedBefore(e) {
