@@ -14,6 +14,9 @@ func TestTokenAfterLogout(t *testing.T) {
 		{"on another, too close to tell", "c2 me a0 200\nc1 logout a0 204\nc2 me a0 401 token_revoked", ""},
 		{"on another, more than 100 ms later", "c2 me a0 200\nc1 logout a0 204\nafter 101ms\nc2 me a0 401 token_revoked", "token_after_logout[3 4]"},
 		{"behind it on its connection, where others came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\nc1 me a0 401 token_revoked", ""},
+		{"the second of two equal GETs of a page, which its browser sends when the first is answered", "browser\nc1 me a0 200 later\nopen c2\nc2 logout a0 204\nafter 200ms\nlater\nc1 me a0 401 token_revoked\nc1 me a0 401 token_revoked\nafter 300ms\nc1 me a0 401 token_revoked",
+			"token_after_logout[3 6]"},
+		{"another GET of a page, behind one that was under way", "browser\nc1 listing a0 200 later\nopen c2\nc2 logout a0 204\nafter 200ms\nlater\nc1 me a0 401 token_revoked", "token_after_logout[3 4]"},
 		{"a quick poll that goes on, where one came beside it", "c1 me a0 200\nc1 logout a0 | c2 me a0 204\n" + loop(5, "after 100ms\nc2 me a0 401 token_revoked"),
 			"token_after_logout[3 5 6 7 8 9]"},
 		{"another tab's slow request over the logout, and one 150 ms later", "c1 me a0 200\nc2 me a0 200 later\nc1 logout a0 | c3 me a0 204\nafter 150ms\nc1 me a0 401 token_revoked\nlater", "token_after_logout[4 6]"},
@@ -253,6 +256,8 @@ var unanswered = []row{
 	{"a refresh under way when the hub's clock was advanced", expired + "c1 refresh r0 200 later\nadvance 1m\nlater\nc1 me a1 200", ""},
 	{"a refresh that fails", expired + "c1 refresh r0 503 injected\nafter 3s", ""},
 	{"the new pair is there already", "advance 15m\nc1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
+	{"jobs with a connection for each request that take the new token from a file, where the first of them logged in", "open c9\nc1 me a0 200\nadvance 16m\nc2 me a0 401 token_expired\nc3 login - 200 other\nc4 me b0 200\n" +
+		"after 2500ms\nc5 me a0 401 token_expired\nc6 me b0 200\nafter 1s\nc7 me a0 401 token_expired\nc8 me b0 200\nafter 3s", ""},
 	{"the new pair is there already, without rotation, and the clock was put back", "policy keep\nadvance 15m\nback 20m\nadvance 20m\n" +
 		"c1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 	{"one of a crowd that comes after a refresh that failed", "policy keep\n" + expired + "c1 refresh r0 503 injected\nc2 me a0 401 token_expired\nafter 3s", ""},

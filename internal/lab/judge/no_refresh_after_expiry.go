@@ -114,7 +114,8 @@ func (s *session) usesNewer(e *Exchange) bool {
 }
 
 // movedOn reports whether the user of s had logged in anew when e met the end of its token, and goes on in that
-// session: all do, or the caller of e, who sends it again over its connection and nothing more in s.
+// session: all do, or the caller of e, who sends it again, over its connection and nothing more in s, or with a
+// connection for each request.
 func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	over := e.Token.Issued.Add(e.Current.Lifetime)
 	if e.Current.Expired {
@@ -128,7 +129,8 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 		}
 		all := !s.goesOnAfter(first)
 		if slices.ContainsFunc(next.from(e), func(use *Exchange) bool {
-			return use.isAccess() && instead(use) && (all || use.Conn == e.Conn && use.place() == e.place() && s.isLastOver(e))
+			return use.isAccess() && instead(use) && (all || use.place() == e.place() &&
+				(use.isSingle() && e.isSingle() || use.Conn == e.Conn && s.isLastOver(e)))
 		}) {
 			return true
 		}

@@ -23,6 +23,8 @@ const late = time.Second
 // The same second has a client that logs out because its own race has ended the session: its other callers find out
 // one by one. That race is what two_refreshes tells.
 //
+// Nor is judged what may have waited in a browser for an equal GET that was under way (comesBehindEqual).
+//
 // Not judged: a logout of which the client got no answer, and sessions that the lab ended.
 func (c *trial) tokenAfterLogout(s *session) {
 	end := s.logout()
@@ -32,9 +34,12 @@ func (c *trial) tokenAfterLogout(s *session) {
 	if end == nil {
 		return
 	}
-	var uses []*Exchange
+	var uses, queue []*Exchange // queue: of a browser, those of which one may wait for another
 	for _, e := range s.exchanges {
-		if e.usesToken() && end.covers(e) {
+		switch {
+		case e.Browser && e.Method == "GET" && (e.Arrival.Order < end.logout.End.Order || e.comesBehindEqual(queue)):
+			queue = append(queue, e)
+		case e.usesToken() && end.covers(e):
 			uses = append(uses, e)
 		}
 	}
@@ -46,6 +51,14 @@ func (c *trial) tokenAfterLogout(s *session) {
 			"Forget both tokens on logout and cancel what is still to be sent.", requests(uses), end.logout.Seq),
 			append(uses, end.logout)...)
 	}
+}
+
+// comesBehindEqual reports whether one of these GETs, the latest ones at the end, was equal to e and was answered right
+// before it: Chromium sends one at a time (trafficOf).
+func (e *Exchange) comesBehindEqual(queue []*Exchange) bool {
+	return slices.ContainsFunc(queue[max(0, len(queue)-lookBack):], func(before *Exchange) bool {
+		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= opening
+	})
 }
 
 // ending is the end of a session.
