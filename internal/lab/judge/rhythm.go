@@ -200,7 +200,7 @@ func isTimer(pauses []time.Duration) bool {
 // areBeginners reports whether five or more requests (mostBeginners) within 250 ms (stall) may be of as many callers, each
 // of which tried once: their pauses are not about the same, nor is each half as long again as the one before.
 func areBeginners(row []*Exchange, pauses []time.Duration) bool {
-	if len(row) < chain || len(row) > mostBeginners || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall || slices.Max(pauses) <= Idle/4 {
+	if len(row) < chain || len(row) > mostBeginners || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall || slices.Max(pauses) <= 2*atOnce {
 		return false
 	}
 	for i, now := range pauses[1:] {
@@ -216,7 +216,7 @@ func areBeginners(row []*Exchange, pauses []time.Duration) bool {
 func isSteady(pauses []time.Duration) bool {
 	middle, off := slices.Sorted(slices.Values(pauses))[len(pauses)/2], 0
 	for _, now := range pauses {
-		if (now - middle).Abs() > max(2*atOnce, middle/4) {
+		if (now - middle).Abs() > max(atOnce, middle/4) {
 			off++
 		}
 	}
