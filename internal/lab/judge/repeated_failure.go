@@ -31,7 +31,7 @@ func (c *trial) repeatedFailure() {
 		row = c.withoutAnswered(row)
 		loop := withoutOwn(c.settled(c.loopOf(row)))
 		for i, n := 0, 1; i < len(loop); i, n = i+n, 1 {
-			for i+n < len(loop) && !beganAnew(loop[i+n-1], loop[i+n]) {
+			for i+n < len(loop) && !c.beganAnew(loop[i+n-1], loop[i+n]) {
 				n++
 			}
 			if n >= chain {
@@ -279,15 +279,19 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 	return false
 }
 
-// beganAnew reports whether the user logged in between two requests over one connection, and used the new session: the
-// tests of a suite may each find the same dead session.
-func beganAnew(last, e *Exchange) bool {
-	if last.Conn != e.Conn || last.Presented <= Unset {
+// beganAnew reports whether the user logged in between two requests over one connection, or with a connection for each,
+// and used the new session: the tests of a suite, or the starts of a program, may each find the same dead session.
+func (c *trial) beganAnew(last, e *Exchange) bool {
+	single := last.isSingle() && e.isSingle()
+	if last.Conn != e.Conn && !single || last.Presented <= Unset {
 		return false
 	}
 	used := make(map[string]bool) // sessions, since the login that is looked for
-	for b := e.before; b != nil && b != last; b = b.before {
+	between := c.record[c.after(last):]
+	between = between[:max(0, c.after(e)-c.after(last)-1)]
+	for _, b := range slices.Backward(between) {
 		switch {
+		case b.Conn != e.Conn && !(single && b.isSingle()):
 		case !b.succeeded() || cmp.Or(last.User, b.User) != b.User:
 		case b.isLogin() && used[b.Session]:
 			return true

@@ -198,14 +198,19 @@ func isTimer(pauses []time.Duration) bool {
 }
 
 // areBeginners reports whether five or more requests (mostBeginners) within 250 ms (stall) may be of as many callers, each
-// of which tried once: their pauses are not about the same, nor is each half as long again as the one before.
+// of which tried once: two came side by side, with a connection for each, or their pauses are not about the same; nor is
+// each half as long again as the one before.
 func areBeginners(row []*Exchange, pauses []time.Duration) bool {
 	if len(row) < chain || len(row) > mostBeginners || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall || slices.Max(pauses) <= 2*atOnce {
 		return false
 	}
+	beside, single := false, row[0].isSingle()
+	for i, e := range row[1:] {
+		beside, single = beside || !row[i].endedBefore(e), single && e.isSingle()
+	}
 	for i, now := range pauses[1:] {
 		if now < pauses[i]*3/2 {
-			return !isSteady(pauses)
+			return beside && single || !isSteady(pauses)
 		}
 	}
 	return false
