@@ -44,7 +44,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
-	return c.comesBack(row) || row[0].isLogin() && c.isServedEach(row)
+	return comesBack(row) || row[0].isLogin() && c.isServedEach(row)
 }
 
 // isOnceEach reports whether so many callers may have sent requests with these pauses between them, each once.
@@ -310,32 +310,15 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	}, s.refreshes, c.logins)
 }
 
-// comesBack reports whether a row, or with what came after it one more, is that of callers who wait as the answers ask:
-// as many come again in time, and hardly any sooner, as came before a rest of a quarter of that time. One caller would
-// go on with its one request.
-func (c *trial) comesBack(row []*Exchange) bool {
-	wait, again, early, n := longestWait(row), 0, 0, 1
-	for n < len(row) && row[n-1].End.until(&row[n].sentAt) <= max(apart, wait/4) {
-		n++
-	}
-	row = row[:n]
-	end := row[n-1]
-	if row[0].RetryAfter == 0 || n < chain || row[0].End.until(&end.Arrival) >= wait {
-		return false
-	}
-	for _, e := range c.record[c.after(end):] {
-		if end.End.until(&e.Arrival) > wait+reaction {
-			break
-		}
-		switch {
-		case !e.isLike(end):
-		case row[min(again, len(row)-1)].End.until(&e.Arrival) >= wait-tolerance:
-			again++
-		case again == 0 || e.failed(): // else those that came again go on
-			early++
+// comesBack reports whether three quarters of a row, or more, are of callers who wait as the answers ask.
+func comesBack(row []*Exchange) bool {
+	kept := 0
+	for _, e := range row {
+		if e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil {
+			kept++
 		}
 	}
-	return again*2 > len(row) && early*4 < len(row)
+	return kept*4 >= len(row)*3
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.

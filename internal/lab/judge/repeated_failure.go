@@ -289,8 +289,8 @@ func (c *trial) beganAnew(last, e *Exchange) bool {
 	used := make(map[string]bool) // sessions, since the login that is looked for
 	between := c.record[c.after(last):]
 	between = between[:max(0, c.after(e)-c.after(last)-1)]
-	for _, b := range slices.Backward(between) {
-		switch {
+	for i := len(between) - 1; i >= 0; i-- {
+		switch b := between[i]; {
 		case b.Conn != e.Conn && !(single && b.isSingle()):
 		case !b.succeeded() || cmp.Or(last.User, b.User) != b.User:
 		case b.isLogin() && used[b.Session]:

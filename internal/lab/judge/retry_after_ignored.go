@@ -42,8 +42,8 @@ func (c *trial) retryAfterIgnored() {
 			all = append(all, p)
 		}
 	}
-	for _, p := range slices.Backward(all) { // who did not wait in the end did not wait before
-		p.hurried = c.tooSoon(p)
+	for i := len(all) - 1; i >= 0; i-- { // who did not wait in the end did not wait before
+		all[i].hurried = c.tooSoon(all[i])
 	}
 	var early, before groups
 	for _, p := range all {

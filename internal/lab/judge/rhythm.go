@@ -219,7 +219,9 @@ func areBeginners(row []*Exchange, pauses []time.Duration) bool {
 // isSteady reports whether most of these pauses are about the same, as one caller's are that its machine holds up now
 // and then.
 func isSteady(pauses []time.Duration) bool {
-	middle, off := slices.Sorted(slices.Values(pauses))[len(pauses)/2], 0
+	sorted, off := slices.Clone(pauses), 0
+	slices.Sort(sorted)
+	middle := sorted[len(sorted)/2]
 	for _, now := range pauses {
 		if (now - middle).Abs() > max(atOnce, middle/4) {
 			off++
