@@ -310,7 +310,7 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	}, s.refreshes, c.logins)
 }
 
-// comesBack reports whether three quarters of a row, or more, are of callers who wait as the answers ask.
+// comesBack reports whether half of a row, or more, are of callers who wait as the answers ask.
 func comesBack(row []*Exchange) bool {
 	kept := 0
 	for _, e := range row {
@@ -318,7 +318,7 @@ func comesBack(row []*Exchange) bool {
 			kept++
 		}
 	}
-	return kept*4 >= len(row)*3
+	return kept*2 >= len(row)
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.

@@ -501,6 +501,7 @@ var failures = []row{
 		loop(8, loop(3, "c1 me a0 200\nafter 8ms")+"after 30ms"), ""},
 	{"a loop that waits a third of what it is asked", loop(9, "c1 me a0 503 injected wait=1s\nafter 333ms"),
 		"repeated_failure[" + numbers(2, 10) + "] retry_after_ignored[" + numbers(2, 10) + "]"},
+	{"callers in a queue that wait as they are asked once, and give up", loop(2, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
 	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
 	{"a loop under Retry-After until it works", loop(6, "c1 me a0 503 injected wait=1s") + loop(6, "c1 me a0 200") + "after 3s",
 		"repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7 8]"},
