@@ -35,7 +35,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true
-	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds), c.isOneEach(row, whole):
+	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds), c.isOneEach(row):
 		return true
 	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
 		return false
@@ -89,16 +89,13 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// isOneEach reports whether a row are refreshes of as many callers as got a 401 before; or refreshes or logins of
-// callers who began one shortly after the other, and each sent one for its own 401.
-func (c *trial) isOneEach(row []*Exchange, t *traffic) bool {
-	if row[0].isRefresh() && !t.isRested() && c.sessions[row[0].Session].met(row[0], row[0]) >= len(row) {
-		return true
-	}
-	if row[0].isAccess() || !c.isScattered(row) {
+// isOneEach reports whether a row are refreshes or logins of callers who each sent one for its own 401: fewer than five
+// for each 401 that may have come before the first was answered, or at distances by chance.
+func (c *trial) isOneEach(row []*Exchange) bool {
+	if row[0].isAccess() {
 		return false
 	}
-	i, met := 0, 0
+	i, met, first := 0, 0, 0
 	for _, e := range c.record {
 		switch {
 		case i < len(row) && e == row[i]:
@@ -108,9 +105,12 @@ func (c *trial) isOneEach(row []*Exchange, t *traffic) bool {
 			i++
 		case e.isAccess() && e.refused() && inTime(e, row[0]) && mayBeSame(e, row[0]):
 			met++
+			if e.Arrival.Order < row[0].End.Order {
+				first++
+			}
 		}
 	}
-	return true
+	return len(row) < chain*first || c.isScattered(row)
 }
 
 // served returns the requests that succeeded after a row, as those of callers do that each try once more: within that
