@@ -31,7 +31,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
-	case i >= 0 && whole.hasLoops(), isInStep(row, rounds):
+	case isInStep(row, rounds):
 		return false
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true
@@ -90,7 +90,7 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 }
 
 // isOneEach reports whether a row are refreshes or logins of callers who each sent one for its own 401: fewer than five
-// for each 401 that may have come before the first was answered, or at distances by chance.
+// for each 401 that may have come before the first was answered.
 func (c *trial) isOneEach(row []*Exchange) bool {
 	if row[0].isAccess() {
 		return false
@@ -110,7 +110,7 @@ func (c *trial) isOneEach(row []*Exchange) bool {
 			}
 		}
 	}
-	return len(row) < chain*first || c.isScattered(row)
+	return len(row) < chain*first
 }
 
 // served returns the requests that succeeded after a row, as those of callers do that each try once more: within that

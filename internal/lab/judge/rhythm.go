@@ -79,8 +79,7 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 			return true
 		}
 	}
-	return areBeginners(row, pauses[:len(row)-1]) ||
-		c.isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
+	return areBeginners(row, pauses[:len(row)-1])
 }
 
 // mostBeginners is how many requests, one a little after the other, may be of as many callers.
