@@ -204,8 +204,8 @@ func (e *Exchange) suits(p *plea) (n int) {
 const most = 3
 
 // isExcused reports whether the one who was asked came in time, so that e, which came sooner, is another caller's. What
-// succeeds over the connection of the answer, or over one opened since, is a retry unless the other one came promptly.
-// Before the time is over nobody knows.
+// succeeds over the connection of the answer, or over one opened since, is a retry unless the other one came promptly,
+// and so it is if it came at once. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch {
 	case p.kept == nil:
@@ -213,7 +213,8 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	case p.goesOn(e), p.kept.plea != nil && p.kept.plea.hurried != nil:
 		return false
 	case !e.failed() && !e.Browser && p.connects(e):
-		return p.lateness(p.kept) <= p.fifth()
+		isAtOnce := e.Conn == p.answer.Conn && e.asksFor(p.answer) && !p.isTogether() && p.answer.End.until(&e.sentAt) <= atOnce
+		return p.lateness(p.kept) <= p.fifth() && !isAtOnce
 	}
 	q := e.plea // one caller waits longer each time
 	return q == nil || q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
