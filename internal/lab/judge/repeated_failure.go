@@ -160,38 +160,11 @@ func (c *trial) loopOf(row []*Exchange) []*Exchange {
 	case len(rest) < chain:
 		return nil
 	case c.isCrowd(rest):
-		if c.goesRound(row, got) {
-			return row
-		}
 		return nil
 	case n < chain:
 		return row
 	}
 	return rest
-}
-
-// goesRound reports whether the callers of a row have failed five times each since the client got new tokens. They are
-// as many at most as came without a pause between two refreshes that succeeded.
-func (c *trial) goesRound(row []*Exchange, got *Exchange) bool {
-	refreshes := c.sessions[row[0].Session].refreshes
-	all, together, most, before := 0, 0, 0, got
-	for _, e := range row {
-		if !got.endedBefore(e) {
-			continue
-		}
-		if before.End.until(&e.sentAt) > apart {
-			together = 0
-		}
-		for len(refreshes) > 0 && refreshes[0].endedBefore(e) {
-			if refreshes[0].exchanged() && before.endedBefore(refreshes[0]) {
-				together = 0
-			}
-			refreshes = refreshes[1:]
-		}
-		all, together, before = all+1, together+1, e
-		most = max(most, together)
-	}
-	return all >= chain*most
 }
 
 // stillOld returns the index of the first of a row that was sent with its old token more than a second after the client

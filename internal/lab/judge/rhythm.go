@@ -86,10 +86,10 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 const mostBeginners = 2*chain - 1
 
 // beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms
-// (stall), each within 100 ms of the one before (apart), and then nothing for half as long again at the least, nor did
-// one caller's other work keep the connection busy. Behind little pauses, with the first no longer under way, nothing
-// came for 250 ms to two seconds. Five or more (mostBeginners) came at distances by chance, or each was repeated at
-// once. Without that, what came at once is one caller's, but for pairs.
+// (stall), each within 100 ms of the one before (apart), and then nothing for half as long again at the least. Behind
+// little pauses, with the first no longer under way, nothing came for 250 ms to two seconds. Five or more
+// (mostBeginners) came at distances by chance, or each was repeated at once. Without that, what came at once is one
+// caller's, but for pairs.
 func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), Idle
 	little := widest <= Idle/4 && all[0].endedBefore(all[n-1])
@@ -107,8 +107,6 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	switch {
 	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction && len(all) < 3*n:
 		return 0 // too far apart, or the next one too soon or too late
-	case all[n-1].isBusyUntil(all[n]):
-		return 0 // it was no rest
 	case callers == 1 && !arePairs, n >= chain && !repeated && (n > mostBeginners || !c.isScattered(all[:n])):
 		return 0 // one caller's
 	}
@@ -124,17 +122,6 @@ func isStall(pauses []time.Duration, one int) bool {
 		}
 	}
 	return pauses[one] < stall
-}
-
-// isBusyUntil reports whether the client did other work over the connection of next, without a rest (Idle), since e.
-func (e *Exchange) isBusyUntil(next *Exchange) bool {
-	for next.Arrival.Order > e.Arrival.Order {
-		if next.before == nil || next.restSince(next.before) > Idle || next.isLike(e) && next.before.isLike(e) {
-			return false
-		}
-		next = next.before
-	}
-	return true
 }
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
