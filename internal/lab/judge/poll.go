@@ -36,7 +36,7 @@ func (l *line) gapBefore(i int) time.Duration { return l.all[i-1].sentAt.until(&
 const ticks = 20
 
 // isOfPoll reports whether e is of a poll that is being served and had begun before the answer, and of which that is no
-// tick: a request came some time before the answer, and one as long before that as e behind it. But where they came as
+// tick: a request came some time before the answer, and two as long before that as e behind it. But where they came as
 // long before the answer as e behind it, twice, e is of the one who was asked.
 func (p *plea) isOfPoll(e *Exchange, known []*Exchange) bool {
 	if e.failed() || len(known) == 0 {
@@ -53,6 +53,6 @@ func (p *plea) isOfPoll(e *Exchange, known []*Exchange) bool {
 	}
 	return slices.ContainsFunc(known, func(other *Exchange) bool {
 		gap := other.sentAt.until(&e.sentAt)
-		return gap > Idle && !other.failed() && came(2*gap-own, gap)
+		return gap > Idle && !other.failed() && came(2*gap-own, gap) && came(3*gap-own, gap)
 	})
 }
