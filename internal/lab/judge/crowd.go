@@ -37,6 +37,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds), c.isOneEach(row):
 		return true
+	case comesBack(row):
+		return true
 	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
 		return false
 	case few:
@@ -44,7 +46,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	case len(rounds) >= chain:
 		return false // tries of one caller
 	}
-	return comesBack(row) || row[0].isLogin() && c.isServedEach(row)
+	return row[0].isLogin() && c.isServedEach(row)
 }
 
 // isOnceEach reports whether so many callers may have sent requests with these pauses between them, each once.

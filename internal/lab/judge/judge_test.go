@@ -152,6 +152,10 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			loop(3, "c1 me a0 200\nafter 12ms") + "after 20ms\n" + loop(3, "c1 me a0 200\nafter 12ms") + "after 3s", ""},
 		{"five workers over a connection for each request, which wait as they are asked and go on", each("%s me a0 429 injected wait=1s\nafter 33ms", "c11", "c12", "c13", "c14", "c15") + "after 835ms\n" +
 			each("%s me a0 200\nafter 15ms", "c21", "c31", "c22", "c32", "c23", "c33", "c24", "c34", "c25", "c35") + "after 3s", ""},
+		{"six jobs that a ticker starts, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "400ms", "400ms", "199ms") + each("c1 me a0 %s", "200\nafter 200ms", "503 injected wait=1s\nafter 199ms",
+			"200\nafter 200ms", "503 injected wait=1s\nafter 199ms", "200\nafter 200ms", "503 injected wait=1s\nafter 199ms", "200\nafter 400ms", "200\nafter 400ms", "200\nafter 3s"), ""},
+		{"six jobs that start by chance, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "300ms", "200ms", "410ms", "89ms") + each("c1 me a0 %s", "200\nafter 180ms", "503 injected wait=1s\nafter 118ms",
+			"200\nafter 200ms", "200\nafter 10ms", "503 injected wait=1s\nafter 399ms", "200\nafter 269ms", "200\nafter 330ms", "200\nafter 3s"), ""},
 		{"six workers that begin over more than half of the time, and wait as they are asked", each("c1 me a0 429 injected wait=1s\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "370ms") +
 			each("c1 me a0 200\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "3s"), ""},
 		{"a click that waits as it is asked, between the ticks of a poll", loop(4, "c1 me a0 200\nafter 150ms") + "after -90ms\nc1 me a0 429 injected wait=1s\nafter 89ms\n" + loop(6, "c1 me a0 200\nafter 150ms") +
@@ -177,8 +181,8 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 		{"a poll of four times a second that is asked to wait once", loop(6, "c1 me a0 200\nafter 250ms") + "c1 me a0 429 injected wait=1s\nafter 250ms\n" + loop(8, "c1 me a0 200\nafter 250ms"), "retry_after_ignored[8 9]"},
 		{"a poll of five times a second that does not care", loop(12, "c1 me a0 429 injected wait=1s\nafter 200ms") + loop(12, "c1 me a0 200\nafter 200ms") + "after 3s",
 			"repeated_failure[" + numbers(2, 13) + "] retry_after_ignored[" + numbers(2, 14) + "]"},
-		{"a poll with changing pauses that does not care, and goes on when it is served", loop(2, each("c1 me a0 429 injected wait=1s\nafter %s", "120ms", "250ms", "180ms")) +
-			loop(6, each("c1 me a0 200\nafter %s", "120ms", "250ms", "180ms")) + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
+		{"a poll with changing pauses that does not care and goes on, or jobs that each wait as they are asked", loop(2, each("c1 me a0 429 injected wait=1s\nafter %s", "120ms", "250ms", "180ms")) +
+			loop(6, each("c1 me a0 200\nafter %s", "120ms", "250ms", "180ms")) + "after 3s", ""},
 		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
 		{"another caller in a browser's queue fares better", "browser\nc1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
 		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +

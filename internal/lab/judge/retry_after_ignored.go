@@ -42,14 +42,16 @@ func (c *trial) retryAfterIgnored() {
 			all = append(all, p)
 		}
 	}
-	for i := len(all) - 1; i >= 0; i-- { // who did not wait in the end did not wait before
-		all[i].hurried = c.tooSoon(all[i])
+	for range 3 { // who did not wait for one answer did not wait for those before and behind it
+		slices.Reverse(all)
+		for _, p := range all {
+			if p.hurried == nil {
+				p.hurried = c.tooSoon(p)
+			}
+		}
 	}
 	var early, before groups
 	for _, p := range all {
-		if p.hurried == nil {
-			p.hurried = c.tooSoon(p) // whoever came in time for it did not wait for another answer
-		}
 		if p.hurried != nil {
 			p.line.ignored = true
 			before.add(p.line.session, p.answer)
@@ -247,23 +249,28 @@ func (p *plea) mayBeQueued(e *Exchange) bool {
 }
 
 // goesOn reports whether e and what came before and behind it are the tries of one caller, who goes on in an even rhythm
-// until the time is over: four at the least, and two before the answer if other requests came between.
+// until the time is over, and there with the only request: four at the least, and two before the answer if other requests
+// came between.
 func (p *plea) goesOn(e *Exchange) bool {
-	gap, pause := p.answer.sentAt.until(&e.sentAt), p.answer.End.until(&e.sentAt)
+	gap, pause, all := p.answer.sentAt.until(&e.sentAt), p.answer.End.until(&e.sentAt), p.line.all
 	if pause <= Idle || e.since <= p.answer.Arrival.Order {
 		return false
 	}
-	first, last, n := p.at, slices.Index(p.line.all, e), 2
+	first, last, n := p.at, slices.Index(all, e), 2
 	for i := p.line.step(first, -1, gap, pause); i >= 0 && n < 4; i = p.line.step(i, -1, gap, pause) {
 		first, n = i, n+1
 	}
 	isBefore := n == 4
-	for i := last; i >= 0 && (n < 4 || p.lateness(p.line.all[last]) < -tolerance); i = p.line.step(i, 1, gap, pause) {
-		if i > last {
-			last, n = i, n+1
+	for all[last] != p.kept {
+		if last = p.line.step(last, 1, gap, pause); last < 0 {
+			return false
 		}
+		n++
 	}
-	return n >= 4 && p.lateness(p.line.all[last]) >= -tolerance && (isBefore || last-first == n-1)
+	if next := p.line.step(last, 1, gap, pause); next >= 0 && n < 4 {
+		last, n = next, n+1
+	}
+	return n >= 4 && (isBefore || last-first == n-1)
 }
 
 // step returns the index of the request next to that at i, before it (-1) or behind it (1), that came as long before or
