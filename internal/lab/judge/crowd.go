@@ -27,7 +27,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	switch {
 	case i >= chain && !(few && isOnceEach(pauses[i:], whole.most)): // it had failed before
 		return c.isCrowd(row[:i]) && (len(row)-i < chain || c.isCrowd(row[i:]))
-	case whole.isTogether() && c.isAftermath(row[len(row)-1]):
+	case whole.isTogether() && c.isAftermath(row[len(row)-1]), row[0].Browser && areTurns(row):
 		return true
 	case i >= 0 && row[i].isAccess() && c.meetsExpiry(row[i], whole, rounds):
 		return true
@@ -47,6 +47,26 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false // tries of one caller
 	}
 	return row[0].isLogin() && c.isServedEach(row)
+}
+
+// areTurns reports whether a row asks for several things, for all of them before any comes again, and for each fewer than
+// five times but not once: a page's queries, each with its retries.
+func areTurns(row []*Exchange) bool {
+	type asked struct{ query, body uint64 }
+	times := make(map[asked]int)
+	for i, e := range row {
+		a := asked{e.Query, e.Body}
+		if times[a] == 0 && i > len(times) {
+			return false
+		}
+		times[a]++
+	}
+	for _, n := range times {
+		if n < 2 || n >= chain {
+			return false
+		}
+	}
+	return true
 }
 
 // isOnceEach reports whether so many callers may have sent requests with these pauses between them, each once.

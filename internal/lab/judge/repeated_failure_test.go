@@ -402,6 +402,9 @@ var failures = []row{
 	{"a program with a connection for each request, started six times with a dead token, that logs in", each("c1%[1]s me a0 401 token_revoked\nc2%[1]s login - 200 other\nc3%[1]s me b0 200\nafter 1s", "1", "2", "3", "4", "5", "6"), ""},
 	{"eight tasks with a lock that each send a refused refresh for their own 401", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 | c7 me a0 | c8 me a0 401 token_revoked\n" +
 		each("slow 12ms c%s refresh r0 401 token_revoked", "1", "2", "3", "4", "5", "6", "7", "8") + "after 3s", ""},
+	{"six queries of a page that each try four times, torn apart by a busy machine", "browser\n" + loop(4, each("slow 5ms c1 me a0 503 injected query=%s\nafter 90ms", "1", "2")+"after 150ms\n"+
+		each("slow 5ms c1 me a0 503 injected query=%s\nafter 130ms", "3", "4", "5", "6")+"after 1s"), ""},
+	{"a page in a loop with another query for each try", "browser\n" + each("c1 me a0 503 injected query=%s\nafter 300ms", "1", "2", "3", "4", "5", "6") + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"six programs, started together, that each try once", each("slow 5ms %s me a0 503 injected", "c2", "c3") + "after 9ms\nslow 5ms c4 me a0 503 injected\nafter 11ms\nslow 5ms c5 me a0 503 injected\nafter 14ms\nslow 5ms c6 me a0 503 injected\nafter 31ms\nslow 5ms c7 me a0 503 injected\n" + "after 3s", ""},
 	{"a loop that goes on until the token has ended", "advance 15m\n" + loop(5, "slow 5ms c1 me a0 503 injected\nafter 300ms") + "c1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"three widgets at equal distances, two tries each", "slow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 494ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
