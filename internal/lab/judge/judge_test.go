@@ -77,6 +77,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a poll that begins a second after the start", "c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\n" + loop(3, "after 100ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[6 7]"},
 		{"a client that tries again after 300 ms each time", "c1 me a0 200\nafter 700ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"a client that tries again after 300 ms each time, after other work", "c1 me a0 200\nafter 298ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
+		{"a retry at once that works, with a connection for each request, and more work to the moment", "c2 me a0 503 injected wait=1s\nafter 2ms\nc3 me a0 200\nafter 1100ms\nc4 me a0 200\nafter 3s", "retry_after_ignored[2 3]"},
+		{"a login again too soon, over another connection of the start", "c3 listing - | c4 listing - | c5 login - 503 wait=2s injected\nafter 300ms\nc4 login - 200\nc4 me a0 200\nafter 3s", "retry_after_ignored[4 5]"},
 		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},

@@ -215,11 +215,18 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	case p.goesOn(e), p.kept.plea != nil && p.kept.plea.hurried != nil:
 		return false
 	case !e.failed() && !e.Browser && p.connects(e):
-		isAtOnce := e.Conn == p.answer.Conn && e.asksFor(p.answer) && !p.isTogether() && p.answer.End.until(&e.sentAt) <= atOnce
-		return p.lateness(p.kept) <= p.fifth() && !isAtOnce
+		return p.lateness(p.kept) <= p.fifth() && !p.isAtOnce(e)
 	}
 	q := e.plea // one caller waits longer each time
 	return q == nil || q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
+}
+
+// isAtOnce reports whether one caller sent the same again as soon as it had the answer, over the connection of that, or
+// with a connection for each request.
+func (p *plea) isAtOnce(e *Exchange) bool {
+	rest := e.leftAt().Sub(p.answer.End.Machine)
+	return e.asksFor(p.answer) && !p.isTogether() &&
+		(e.Conn == p.answer.Conn && rest <= atOnce || e.isSingle() && p.answer.isSingle() && rest <= opening)
 }
 
 // connects reports whether e came over the connection of the answer, or over one opened since, or a proxy hides that.
@@ -236,7 +243,8 @@ func (p *plea) isTogether() bool {
 // mayBeOf reports whether e may be of the client that was asked. A browser keeps its connections, so that a guest with
 // another one is another client.
 func (p *plea) mayBeOf(e *Exchange) bool {
-	if p.line.session == "" && !e.Browser && e.client.guest && isSibling(p.answer, e) {
+	isGuest := func(c *connection) bool { return c.began == 0 || c.began >= e.Arrival.Order }
+	if p.line.session == "" && !e.Browser && isGuest(e.conn) && isGuest(p.answer.conn) && p.answer.conn.group == e.conn.group {
 		return true
 	}
 	guest := p.answer.guest()
