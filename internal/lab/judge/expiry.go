@@ -135,11 +135,11 @@ func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
 	return second != nil && granted.End.until(&r.Arrival) <= reaction && s.met(x.refreshes[0], second) > race
 }
 
-// met counts the requests that had been answered 401 in time before next, with the pair that r was to renew.
+// met counts the requests with the pair that r was to renew that had come in time before next and were answered 401.
 func (s *session) met(r, next *Exchange) (n int) {
 	generation := max(r.Current.Generation, r.Token.Generation) // nothing is current in a session that has ended
 	for _, e := range s.from(s.firstRefused[generation]) {
-		if e.isAccess() && e.Token.Generation == generation && e.refused() && e.endedBefore(next) && inTime(e, next) {
+		if e.isAccess() && e.Token.Generation == generation && e.refused() && e.Arrival.Order < next.Arrival.Order && inTime(e, next) {
 			n++
 		}
 	}
