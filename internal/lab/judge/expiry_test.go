@@ -13,7 +13,8 @@ func TestTwoRefreshes(t *testing.T) {
 		{"after half of it", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m31s\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
 		{"none succeeded", expired + "c1 refresh r0 401 token_revoked\nc2 refresh r0 401 token_revoked", ""},
 		{"by five workers in turn, who go on with other work, where the 401s of some take longer", "advance 15m\nc1 me a0 | c2 me a0 401 token_expired\nc3 me a0 | c4 me a0 | c5 me a0 401 token_expired later\nc1 refresh r0 200\nc2 refresh r1 200\nlater\n" +
-			"c1 me a1 200\nc1 me a1 200\nc1 me a1 200\nc2 me a2 200\nc2 me a2 200\nc2 me a2 200\nc3 refresh r2 200\nc3 me a3 200\nc4 refresh r3 200\nc4 me a4 200\nc5 refresh r4 200\nc5 me a5 200\nafter 3s", "two_refreshes[7 8 15 17 19]"},
+			"c6 me a1 200\nc7 me a2 200\nafter 45ms\nc3 refresh r2 200\n" + loop(8, "c6 me a3 200") +
+			"c4 refresh r3 200\n" + loop(8, "c6 me a4 200") + "c5 refresh r4 200\nafter 3s", "two_refreshes[7 8 11 20 29]"},
 		{"a page that loads again, after a refresh that was tried twice", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 300ms\nc1 refresh r0 200\n" +
 			loop(4, "c1 me a1 200") + "after 1s\nc1 refresh r1 200\n" + loop(4, "c1 me a2 200"), "early_refresh[12]"},
 		{"in time, where the pair came for the second time", "policy grace 10s\nlife 4s\nadvance 4s\nc1 me a0 | c2 me a0 401 token_expired\nc1 refresh r0 200 lost\nafter 1500ms\nc1 refresh r0 200\n" +
