@@ -92,7 +92,7 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 		own := e.client == login.client || mayBeOf && (mayBeSame(e, login) || e.Browser == login.Browser && login.client.first > e.End.Order)
 		ends := !s.goesOnAfter(login) && (mayBeOf || !s.goesOnAfter(e))
 		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
-		if own && (underWay || instead(login)) && (ends || mayBeOf && (s.sentWith(e, login.Conn) || e.isSingle())) {
+		if own && (underWay || instead(login)) && (ends || mayBeOf && (s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle())) {
 			return true
 		}
 	}
