@@ -156,6 +156,9 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			each("%s me a0 200\nafter 15ms", "c21", "c31", "c22", "c32", "c23", "c33", "c24", "c34", "c25", "c35") + "after 3s", ""},
 		{"six jobs that a ticker starts, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "400ms", "400ms", "199ms") + each("c1 me a0 %s", "200\nafter 200ms", "503 injected wait=1s\nafter 199ms",
 			"200\nafter 200ms", "503 injected wait=1s\nafter 199ms", "200\nafter 200ms", "503 injected wait=1s\nafter 199ms", "200\nafter 400ms", "200\nafter 400ms", "200\nafter 3s"), ""},
+		{"six jobs that a ticker starts each 200 ms, the first of which waits as it is asked", "slow 6ms c3 me a0 503 injected wait=1s\nafter 192ms\n" + each("c%s me a0 200\nafter 198900us", "4", "5", "6", "7", "8") + "after 6ms\nc3 me a0 200\nafter 3s", ""},
+		{"a poll with a pause of 200 ms that does not wait", "c3 me a0 200\nafter 199ms\nslow 6ms c3 me a0 503 injected wait=1s\nafter 199ms\n" + loop(8, "c3 me a0 200\nafter 199ms") + "after 3s", "retry_after_ignored[3 4]"},
+		{"two users who log in side by side, and both too soon, over their connections in another order", "slow 6ms c3 login - 503 injected wait=2s body=1\nc4 login - 503 injected wait=2s body=2\nafter 300ms\nc4 login - 200 body=1\nc3 login - 200 body=2\nafter 3s", "retry_after_ignored[2 3 4 5]"},
 		{"six jobs that start by chance, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "300ms", "200ms", "410ms", "89ms") + each("c1 me a0 %s", "200\nafter 180ms", "503 injected wait=1s\nafter 118ms",
 			"200\nafter 200ms", "200\nafter 10ms", "503 injected wait=1s\nafter 399ms", "200\nafter 269ms", "200\nafter 330ms", "200\nafter 3s"), ""},
 		{"six workers that begin over more than half of the time, and wait as they are asked", each("c1 me a0 429 injected wait=1s\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "370ms") +

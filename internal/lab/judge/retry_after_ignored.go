@@ -243,8 +243,8 @@ func (p *plea) isTogether() bool {
 // mayBeOf reports whether e may be of the client that was asked. A browser keeps its connections, so that a guest with
 // another one is another client.
 func (p *plea) mayBeOf(e *Exchange) bool {
-	isGuest := func(c *connection) bool { return c.began == 0 || c.began >= e.Arrival.Order }
-	if p.line.session == "" && !e.Browser && isGuest(e.conn) && isGuest(p.answer.conn) && p.answer.conn.group == e.conn.group {
+	isGuest := func(e *Exchange) bool { return e.conn.began == 0 || e.conn.began >= e.Arrival.Order }
+	if p.line.session == "" && !e.Browser && isGuest(e) && isGuest(p.answer) && p.answer.conn.group == e.conn.group {
 		return true
 	}
 	guest := p.answer.guest()
@@ -256,9 +256,10 @@ func (p *plea) mayBeQueued(e *Exchange) bool {
 	return e.Browser && p.answer.End.until(&e.sentAt) <= apart
 }
 
-// goesOn reports whether e and what came before and behind it are the tries of one caller, who goes on in an even rhythm
-// until the time is over, and there with the only request: four at the least, and two before the answer if other requests
-// came between.
+// goesOn reports whether e and what came before and behind it are the tries of one caller, who goes on in an even rhythm,
+// of which the request in time is a part: four at the least, and two before the answer if other requests came between.
+// Jobs that a ticker starts begin in an even rhythm, too, and one that waits comes back to the moment: as long behind the
+// answer as it asked, while the ticker goes by when that request was sent.
 func (p *plea) goesOn(e *Exchange) bool {
 	gap, pause, all := p.answer.sentAt.until(&e.sentAt), p.answer.End.until(&e.sentAt), p.line.all
 	if pause <= Idle || e.since <= p.answer.Arrival.Order {
@@ -277,6 +278,11 @@ func (p *plea) goesOn(e *Exchange) bool {
 	}
 	if next := p.line.step(last, 1, gap, pause); next >= 0 && n < 4 {
 		last, n = next, n+1
+	}
+	if next := p.line.step(slices.Index(all, e), 1, gap, pause); next >= 0 && p.lateness(p.kept) <= atOnce {
+		if between := e.sentAt.until(&all[next].sentAt); (between-gap).Abs()+atOnce < (between-pause).Abs() {
+			return false
+		}
 	}
 	return n >= 4 && (isBefore || last-first == n-1)
 }
