@@ -1,4 +1,4 @@
-// Polls: whose tick it is that comes sooner than an answer has asked for with Retry-After.
+// Polls: whose tick it is that comes sooner than an answer has asked for with Retry-After, and who goes on as before.
 
 package judge
 
@@ -56,3 +56,53 @@ func (p *plea) isOfPoll(e *Exchange, known []*Exchange) bool {
 		return gap > Idle && !other.failed() && came(2*gap-own, gap) && came(3*gap-own, gap)
 	})
 }
+
+// goesOn reports whether e and what came before and behind it are the tries of one caller, who goes on in an even rhythm,
+// of which the request in time is a part: four at the least, and two before the answer if other requests came between.
+// Jobs that a ticker starts begin in an even rhythm, too, and one that waits comes back to the moment: as long behind the
+// answer as it asked, while the ticker goes by when that request was sent.
+func (p *plea) goesOn(e *Exchange) bool {
+	gap, pause, all := p.answer.sentAt.until(&e.sentAt), p.answer.End.until(&e.sentAt), p.line.all
+	if pause <= Idle || e.since <= p.answer.Arrival.Order {
+		return false
+	}
+	first, last, n := p.at, slices.Index(all, e), 2
+	for i := p.line.step(first, -1, gap, pause); i >= 0 && n < 4; i = p.line.step(i, -1, gap, pause) {
+		first, n = i, n+1
+	}
+	isBefore := n == 4
+	for all[last] != p.kept {
+		if last = p.line.step(last, 1, gap, pause); last < 0 {
+			return false
+		}
+		n++
+	}
+	if next := p.line.step(last, 1, gap, pause); next >= 0 && n < 4 {
+		last, n = next, n+1
+	}
+	if next := p.line.step(slices.Index(all, e), 1, gap, pause); next >= 0 && p.lateness(p.kept) <= atOnce {
+		if between := e.sentAt.until(&all[next].sentAt); (between-gap).Abs()+atOnce < (between - pause).Abs() {
+			return false
+		}
+	}
+	return n >= 4 && (isBefore || last-first == n-1)
+}
+
+// step returns the index of the request next to that at i, before it (-1) or behind it (1), that came as long before or
+// after it as gap, from its beginning, or pause, from its end; -1 if there is none.
+func (l *line) step(i, by int, gap, pause time.Duration) int {
+	for next := i + by; next >= 0 && next < len(l.all); next += by {
+		a, b := l.all[min(i, next)], l.all[max(i, next)]
+		between := a.sentAt.until(&b.sentAt)
+		if (between-gap).Abs() <= timing(gap) || (a.End.until(&b.sentAt)-pause).Abs() <= timing(gap) {
+			return next
+		}
+		if between > 2*gap {
+			break
+		}
+	}
+	return -1
+}
+
+// timing is how exactly a client's timer keeps a time.
+func timing(d time.Duration) time.Duration { return max(2*atOnce, min(d/20, Idle/2)) }
