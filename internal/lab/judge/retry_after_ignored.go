@@ -88,6 +88,7 @@ type line struct {
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
+	e.plea, e.keeps, e.shown = nil, nil, false
 	l.all = append(l.all, e)
 	l.match(e)
 	if e.isAccess() && (l.renewed == nil || e.Token.Generation > l.renewed.Token.Generation) {
