@@ -77,6 +77,9 @@ func (p *plea) goesOn(e *Exchange) bool {
 		}
 		n++
 	}
+	if p.line.near(last, gap) > p.line.near(p.at, gap) {
+		return false // there is another one that may be of the rhythm
+	}
 	if next := p.line.step(last, 1, gap, pause); next >= 0 && n < 4 {
 		last, n = next, n+1
 	}
@@ -102,6 +105,16 @@ func (l *line) step(i, by int, gap, pause time.Duration) int {
 		}
 	}
 	return -1
+}
+
+// near returns how many of the three requests before and behind that at i came at the same time, by a timer of this gap.
+func (l *line) near(i int, gap time.Duration) (n int) {
+	for _, other := range l.all[max(0, i-3):min(len(l.all), i+4)] {
+		if l.all[i].sentAt.until(&other.sentAt).Abs() <= timing(gap) {
+			n++
+		}
+	}
+	return n
 }
 
 // timing is how exactly a client's timer keeps a time.

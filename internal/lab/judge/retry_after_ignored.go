@@ -167,7 +167,8 @@ func (e *Exchange) asksFor(other *Exchange) bool {
 }
 
 // tooSoon returns the first request that came sooner than the answer had asked for, if it can be no other caller's, or
-// nil: with the same query and body, or else any, and one that is not shown for another answer.
+// nil: with the same query and body, or else any, over the connection of the answer or a new one, or else any, and one
+// that is not shown for another answer.
 func (c *trial) tooSoon(p *plea) *Exchange {
 	all, told := p.line.all, false
 	known := slices.Clone(all[max(0, p.at-ticks):p.at])
@@ -196,6 +197,9 @@ func (c *trial) tooSoon(p *plea) *Exchange {
 // suits says how well e fits as the retry that came too soon: most is best.
 func (e *Exchange) suits(p *plea) (n int) {
 	if e.asksFor(p.answer) {
+		n += 4
+	}
+	if p.connects(e) {
 		n += 2
 	}
 	if !e.shown {
@@ -204,7 +208,7 @@ func (e *Exchange) suits(p *plea) (n int) {
 	return n
 }
 
-const most = 3
+const most = 7
 
 // isExcused reports whether the one who was asked came in time, so that e, which came sooner, is another caller's. What
 // succeeds over the connection of the answer, or over one opened since, is a retry unless the other one came promptly,
@@ -223,11 +227,11 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 }
 
 // isAtOnce reports whether one caller sent the same again as soon as it had the answer, over the connection of that, or
-// with a connection for each request.
+// with a connection for each request, unless the one in time came to the moment.
 func (p *plea) isAtOnce(e *Exchange) bool {
 	rest := e.leftAt().Sub(p.answer.End.Machine)
 	return e.asksFor(p.answer) && !p.isTogether() &&
-		(e.Conn == p.answer.Conn && rest <= atOnce || e.isSingle() && p.answer.isSingle() && rest <= opening)
+		(e.Conn == p.answer.Conn && rest <= atOnce || e.isSingle() && p.answer.isSingle() && rest <= opening && p.lateness(p.kept) > tolerance)
 }
 
 // connects reports whether e came over the connection of the answer, or over one opened since, or a proxy hides that.
