@@ -84,7 +84,7 @@ func (p *plea) goesOn(e *Exchange) bool {
 		last, n = next, n+1
 	}
 	if next := p.line.step(slices.Index(all, e), 1, gap, pause); next >= 0 && p.lateness(p.kept) <= atOnce {
-		if between := e.sentAt.until(&all[next].sentAt); (between-gap).Abs()+atOnce < (between - pause).Abs() {
+		if between := e.sentAt.until(&all[next].sentAt); e.plea != nil || (between-gap).Abs()+atOnce < (between-pause).Abs() {
 			return false
 		}
 	}

@@ -502,7 +502,7 @@ var failures = []row{
 		loop(2, each("%s me a0 503 injected wait=5s\nafter 190ms", "c1", "c2", "c3", "c4", "c5")+"after 4060ms"), ""},
 	{"eight threads that begin 55 ms apart, come again as they are asked, and go on", loop(8, "slow 5ms c1 me a0 429 injected wait=1s\nafter 55ms") + "after 512ms\n" +
 		loop(8, loop(3, "c1 me a0 200\nafter 8ms")+"after 30ms"), ""},
-	{"a loop that waits a third of what it is asked", loop(9, "c1 me a0 503 injected wait=1s\nafter 333ms"),
+	{"a loop that waits a third of what it is asked", loop(9, "slow 6ms c1 me a0 503 injected wait=1s\nafter 333ms"),
 		"repeated_failure[" + numbers(2, 10) + "] retry_after_ignored[" + numbers(2, 10) + "]"},
 	{"callers in a queue that wait as they are asked once, and give up", loop(2, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
 	{"callers in a queue that wait as they are asked, and give up", loop(3, loop(6, "c1 me a0 503 injected wait=1s")+"after 1s") + "after 3s", ""},
