@@ -23,6 +23,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	}
 	pauses := pausesOf(row)
 	few := (first.isTogether() || whole.isOfMany(pauses)) && len(row) < chain*min(whole.callers(), slices.Max(rounds)) // tries of each
+	each, own, met := c.ownRefusals(row)
 	i := slices.IndexFunc(row, (*Exchange).refused)
 	switch {
 	case i >= chain && !(few && isOnceEach(pauses[i:], whole.most)): // it had failed before
@@ -35,8 +36,12 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	case c.isStaggered(row), len(row) < len(all) && c.isStaggered(all):
 		return true
-	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds), c.isOneEach(row):
+	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds):
 		return true
+	case each && len(row) < chain*own:
+		return true
+	case row[0].isRefresh() && met > 0 && len(row) >= chain*met:
+		return false // more than four for each 401
 	case comesBack(row):
 		return true
 	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
@@ -111,28 +116,26 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 	return tries
 }
 
-// isOneEach reports whether a row are refreshes or logins of callers who each sent one for its own 401: fewer than five
-// for each 401 that may have come before the first was answered.
-func (c *trial) isOneEach(row []*Exchange) bool {
+// ownRefusals reports whether a row are refreshes or logins of callers who may each have sent one for its own 401, and
+// how many such 401s there were: of requests that had come before the first of the row was answered, and at all.
+func (c *trial) ownRefusals(row []*Exchange) (each bool, first, all int) {
 	if row[0].isAccess() {
-		return false
+		return false, 0, 0
 	}
-	i, met, first := 0, 0, 0
+	i := 0
 	for _, e := range c.record {
 		switch {
 		case i < len(row) && e == row[i]:
-			if met <= i {
-				return false
-			}
+			each = (i == 0 || each) && all > i
 			i++
-		case e.isAccess() && e.refused() && inTime(e, row[0]) && mayBeSame(e, row[0]):
-			met++
+		case e.isAccess() && e.refused() && inTime(e, row[0]) && mayBeSame(e, row[0]) && e.Arrival.Order < row[len(row)-1].End.Order:
+			all++
 			if e.Arrival.Order < row[0].End.Order {
 				first++
 			}
 		}
 	}
-	return len(row) < chain*first
+	return each, first, all
 }
 
 // served returns the requests that succeeded after a row, as those of callers do that each try once more: within that

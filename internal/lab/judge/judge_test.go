@@ -163,6 +163,7 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			loop(2, "after 8ms\nc1 me a0 200\nafter 489900us") + "after 3s", ""},
 		{"two threads, the first of whom tries again too soon, behind a request of the other", "c2 me a0 200\nafter 80ms\nc1 me a0 200\nafter 200ms\nslow 6ms c1 me a0 503 injected wait=3s\nafter 300ms\nc2 me a0 200\nafter 300ms\nc1 me a0 200\nafter 9s", "retry_after_ignored[4 6]"},
 		{"four threads with a connection for each request, the first of whom waits as it is asked", "slow 6ms c1 me a0 200\nslow 6ms c3 me a0 503 injected wait=1s\n" + each("after 14ms\nc%s me a0 200", "4", "5", "6") + "after 956ms\nc7 me a0 200\nafter 3s", ""},
+		{"one of two callers who waits, while the test advances the clock", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 300ms\nc2 me a0 200\nadvance 3s\nafter 720ms\nc1 me a0 200\nafter 3s", ""},
 		{"six jobs that start by chance, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "300ms", "200ms", "410ms", "89ms") + each("c1 me a0 %s", "200\nafter 180ms", "503 injected wait=1s\nafter 118ms",
 			"200\nafter 200ms", "200\nafter 10ms", "503 injected wait=1s\nafter 399ms", "200\nafter 269ms", "200\nafter 330ms", "200\nafter 3s"), ""},
 		{"six workers that begin over more than half of the time, and wait as they are asked", each("c1 me a0 429 injected wait=1s\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "370ms") +

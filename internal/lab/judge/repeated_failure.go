@@ -34,7 +34,7 @@ func (c *trial) repeatedFailure() {
 			for i+n < len(loop) && !c.beganAnew(loop[i+n-1], loop[i+n]) {
 				n++
 			}
-			if n >= chain {
+			if n >= chain && !c.renewsEach(loop[i:i+n]) {
 				bySession.add(row[0].Session, chained(loop[i:i+n])...)
 			}
 		}
@@ -260,8 +260,7 @@ func (c *trial) beganAnew(last, e *Exchange) bool {
 		return false
 	}
 	used := make(map[string]bool) // sessions, since the login that is looked for
-	between := c.record[c.after(last):]
-	between = between[:max(0, c.after(e)-c.after(last)-1)]
+	between := c.between(last, e)
 	for i := len(between) - 1; i >= 0; i-- {
 		switch b := between[i]; {
 		case b.Conn != e.Conn && !(single && b.isSingle()):
@@ -273,6 +272,28 @@ func (c *trial) beganAnew(last, e *Exchange) bool {
 		}
 	}
 	return false
+}
+
+// renewsEach reports whether the client refreshed between each two requests of a loop, and the same request succeeded
+// then: each call begins with the old token. Other rules tell of that.
+func (c *trial) renewsEach(loop []*Exchange) bool {
+	for i, last := range loop[:len(loop)-1] {
+		refreshed, again := false, false
+		for _, b := range c.between(last, loop[i+1]) {
+			refreshed = refreshed || b.exchanged() && b.Session == last.Session
+			again = again || refreshed && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
+		}
+		if !again {
+			return false
+		}
+	}
+	return true
+}
+
+// between returns what came between two requests.
+func (c *trial) between(first, next *Exchange) []*Exchange {
+	i := c.after(first)
+	return c.record[i:max(i, c.after(next)-1)]
 }
 
 // ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps

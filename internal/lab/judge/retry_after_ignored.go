@@ -118,7 +118,7 @@ func (l *line) isSentAgain(e *Exchange) bool {
 // match finds the answer for which e came in time: of those to a request with the same query and body, or else of all,
 // the one whose time was over first.
 func (l *line) match(e *Exchange) {
-	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].lateness(e) > max(pause, l.pleas[0].fifth())) {
+	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].overdue(e) > max(pause, l.pleas[0].fifth())) {
 		l.pleas = l.pleas[1:]
 	}
 	best := -1
@@ -148,13 +148,19 @@ func (p *plea) lateness(e *Exchange) time.Duration {
 	return p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
 }
 
+// overdue is the lateness by the clock by which less time has passed: a test may advance the other while a client waits.
+func (p *plea) overdue(e *Exchange) time.Duration {
+	end := &p.answer.End
+	return min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine)) - p.answer.RetryAfter
+}
+
 // isInTime reports whether e, the latest of the line, may be the retry that the answer asked for: it is up to a fifth of
 // the time late, which some clients add by chance, or up to a second, if nothing came in the second half of the time. In
 // a queue it may have waited for longer. But what comes without a rest behind more than any page has goes on by itself.
 func (p *plea) isInTime(e *Exchange) bool {
-	lateness := p.lateness(e)
+	lateness := p.overdue(e)
 	isLoop := e.since <= p.answer.Arrival.Order && len(p.line.all)-1-p.at > queue
-	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && lateness >= -precise && !isLoop &&
+	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.lateness(e) >= -precise && !isLoop &&
 		(lateness <= p.fifth() || lateness <= late && !p.noisy || lateness <= pause && e.waited)
 }
 
