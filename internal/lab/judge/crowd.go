@@ -38,7 +38,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case whole.isBusy() && !isBusyPoll(pauses) && c.isServedAll(row, rounds):
 		return true
-	case each && len(row) < chain*own:
+	case each && (len(row) < chain*own || c.isScattered(row)):
 		return true
 	case row[0].isRefresh() && met > 0 && len(row) >= chain*met:
 		return false // more than four for each 401

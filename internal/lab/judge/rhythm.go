@@ -79,17 +79,18 @@ func (c *trial) isStaggered(row []*Exchange) bool {
 			return true
 		}
 	}
-	return areBeginners(row, pauses[:len(row)-1])
+	return areBeginners(row, pauses[:len(row)-1]) ||
+		c.isScattered(row) && len(served) == 0 && !c.isPast(row[len(row)-1].End) // they may try again
 }
 
 // mostBeginners is how many requests, one a little after the other, may be of as many callers.
 const mostBeginners = 2*chain - 1
 
 // beginners returns how many callers may have sent the first n of these requests, or 0. They came within 250 ms
-// (stall), each within 100 ms of the one before (apart), and then nothing for half as long again at the least. Behind
-// little pauses, with the first no longer under way, nothing came for 250 ms to two seconds. Five or more
-// (mostBeginners) came at distances by chance, or each was repeated at once. Without that, what came at once is one
-// caller's, but for pairs.
+// (stall), each within 100 ms of the one before (apart), and then nothing for half as long again at the least, nor did
+// one caller's other work keep the connection busy. Behind little pauses, with the first no longer under way, nothing
+// came for 250 ms to two seconds. Five or more (mostBeginners) came at distances by chance, or each was repeated at
+// once. Without that, what came at once is one caller's, but for pairs.
 func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	spread, widest, least := all[0].sentAt.until(&all[n-1].sentAt), slices.Max(pauses[:n-1]), Idle
 	little := widest <= Idle/4 && all[0].endedBefore(all[n-1])
@@ -107,6 +108,8 @@ func (c *trial) beginners(all []*Exchange, pauses []time.Duration, n int) int {
 	switch {
 	case spread > stall, widest > apart, pauses[n-1] < max(least, spread*3/2), little && pauses[n-1] > reaction && len(all) < 3*n:
 		return 0 // too far apart, or the next one too soon or too late
+	case all[n-1].isBusyUntil(all[n]):
+		return 0 // it was no rest
 	case callers == 1 && !arePairs, n >= chain && !repeated && (n > mostBeginners || !c.isScattered(all[:n])):
 		return 0 // one caller's
 	}
@@ -122,6 +125,17 @@ func isStall(pauses []time.Duration, one int) bool {
 		}
 	}
 	return pauses[one] < stall
+}
+
+// isBusyUntil reports whether the client did other work over the connection of next, without a rest (Idle), since e.
+func (e *Exchange) isBusyUntil(next *Exchange) bool {
+	for next.Arrival.Order > e.Arrival.Order {
+		if next.before == nil || next.restSince(next.before) > Idle || next.isLike(e) && next.before.isLike(e) {
+			return false
+		}
+		next = next.before
+	}
+	return true
 }
 
 // isScattered reports whether requests, five or more, were sent within 250 ms (stall) at distances by chance, as by
@@ -183,23 +197,22 @@ func isTimer(pauses []time.Duration) bool {
 	return len(pauses) > 0 && pauses[0] > 0 && off*3 < len(pauses)
 }
 
-// areBeginners reports whether five or more requests (mostBeginners) within 250 ms (stall) may be of as many callers, each
-// of which tried once: two came side by side, with a connection for each, or their pauses are not about the same; nor is
+// areBeginners reports whether five or more requests (mostBeginners) within 250 ms (stall), with a connection for each,
+// may be of as many programs that each tried once: two came side by side, or their pauses are not about the same; nor is
 // each half as long again as the one before.
 func areBeginners(row []*Exchange, pauses []time.Duration) bool {
-	if len(row) < chain || len(row) > mostBeginners || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall || slices.Max(pauses) <= 2*atOnce {
+	if len(row) < chain || len(row) > mostBeginners || row[0].sentAt.until(&row[len(row)-1].sentAt) > stall {
 		return false
 	}
-	beside, single := false, row[0].isSingle()
-	for i, e := range row[1:] {
-		beside, single = beside || !row[i].endedBefore(e), single && e.isSingle()
-	}
-	for i, now := range pauses[1:] {
-		if now < pauses[i]*3/2 {
-			return beside && single || !isSteady(pauses)
+	beside, grows := false, true
+	for i, e := range row {
+		if !e.isSingle() {
+			return false
 		}
+		beside = beside || i > 0 && !row[i-1].endedBefore(e)
+		grows = grows && (i < 2 || pauses[i-1] >= pauses[i-2]*3/2)
 	}
-	return false
+	return !grows && (beside || !isSteady(pauses))
 }
 
 // isSteady reports whether most of these pauses are about the same, as one caller's are that its machine holds up now
