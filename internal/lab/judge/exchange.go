@@ -226,6 +226,9 @@ func (e *Exchange) exchanged() bool {
 // isOf reports whether t belongs to this pair or a later one of the session.
 func (t *Token) isOf(p *Pair) bool { return t.Generation >= p.Generation }
 
+// pair returns the pair of t, as far as t tells.
+func (t *Token) pair() *Pair { return &Pair{Generation: t.Generation, Issued: t.Issued} }
+
 // place is where a request goes, with whatever token.
 type place struct{ operation, method, path string }
 

@@ -114,6 +114,8 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"without rotation", "policy keep\nc1 refresh r0 200\nc1 refresh r0 200\nc1 refresh r0 200", "refresh_without_need[2 3 4]"},
 		{"two replicas with an access token of their own each, who refresh a minute ahead, without rotation", "policy keep\nc1 me a0 200\nadvance 7m\nc2 refresh r0 200\nc2 me a1 200\n" +
 			"advance 7m\nc1 refresh r0 200\nc1 me a2 200\nadvance 7m\nc2 refresh r0 200\nc2 me a3 200\nadvance 7m\nc1 refresh r0 200\nc1 me a4 200\nadvance 7m\nc2 refresh r0 200\nafter 3s", "early_refresh[3]"},
+		{"two such replicas, with a connection for each refresh", "policy keep\nc1 me a0 200\nadvance 7m\nc3 refresh r0 200\nc2 me a1 200\nc1 me a0 200\n" +
+			"advance 7m\nc4 refresh r0 200\nc1 me a2 200\nc2 me a1 200\nadvance 7m\nc5 refresh r0 200\nc2 me a3 200\nc1 me a2 200\nadvance 7m\nc6 refresh r0 200\nc1 me a4 200\nc2 me a3 200\nadvance 7m\nc7 refresh r0 200\nafter 3s", "early_refresh[3]"},
 		{"a test that gives its client a token with a defect, four times", each("c1 me x0 401 token_malformed foreign\nc1 refresh %s 200", "r0", "r1", "r2", "r3") + "after 3s", ""},
 		{"at the same expiry without rotation, after one that was needed", "policy keep\nc1 me a0 200\nadvance 16m\nc1 refresh r0 200\nc1 me a1 200\n" +
 			"after 1s\nc1 refresh r0 200\nc1 me a2 200\nafter 1s\nc1 refresh r0 200\nc1 me a3 200\nafter 1s\nc1 refresh r0 200\nc1 me a4 200\nafter 3s", ""},

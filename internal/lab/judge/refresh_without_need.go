@@ -114,7 +114,8 @@ func (s *session) isEarly(r *Exchange) bool {
 }
 
 // ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by side:
-// that of the last access token which came or was given over its connection. It is nil if that is not known.
+// that of the last access token which came or was given over its connection. With a connection for r alone it may be the
+// oldest in use since the refresh before. It is nil if that is not known.
 func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {
 		return nil
@@ -125,10 +126,19 @@ func (s *session) ownPair(r *Exchange) *Pair {
 		case b.exchanged():
 			return b.Given
 		case b.isAccess():
-			return &Pair{Generation: b.Token.Generation, Issued: b.Token.Issued}
+			return b.Token.pair()
 		}
 	}
-	return nil
+	var oldest *Token
+	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0 && !s.exchanges[i].exchanged(); i-- {
+		if e := s.exchanges[i]; e.isAccess() && e.succeeded() && (oldest == nil || e.Token.Generation < oldest.Generation) {
+			oldest = e.Token
+		}
+	}
+	if oldest == nil || !r.isSingle() {
+		return nil
+	}
+	return oldest.pair()
 }
 
 // isMisplaced reports whether the client was refused before r, for it had sent a token of the current pair in the wrong
