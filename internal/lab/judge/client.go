@@ -133,6 +133,8 @@ func mayBeSame(a, b *Exchange) bool {
 func isSibling(a, b *Exchange) bool { return a.client.guest && a.conn.group == b.conn.group }
 
 // isSingle reports whether nothing else came over the connection of e.
+//
+//go:noinline
 func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 
 // isOfSeveral reports whether e came without a token, from one of several clients that guest takes for one.

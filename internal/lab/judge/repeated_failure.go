@@ -252,42 +252,46 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 	return false
 }
 
-// beganAnew reports whether the user logged in between two requests over one connection, or with a connection for each,
-// and used the new session: the tests of a suite, or the starts of a program, may each find the same dead session.
+// beganAnew reports whether the user logged in between two requests of one client, or with a connection for each, and
+// used the new session: the tests of a suite, or the starts of a program, may each find the same dead session.
 func (c *trial) beganAnew(last, e *Exchange) bool {
 	single := last.isSingle() && e.isSingle()
-	if last.Conn != e.Conn && !single || last.Presented <= Unset {
+	if last.client != e.client && !single || last.Presented <= Unset {
 		return false
 	}
-	used := make(map[string]bool) // sessions, since the login that is looked for
-	between := c.between(last, e)
-	for i := len(between) - 1; i >= 0; i-- {
-		switch b := between[i]; {
-		case b.Conn != e.Conn && !(single && b.isSingle()):
-		case !b.succeeded() || cmp.Or(last.User, b.User) != b.User:
-		case b.isLogin() && used[b.Session]:
+	session := "" // of the latest login
+	for _, b := range c.between(last, e) {
+		switch {
+		case b.client != e.client && !(single && b.isSingle()), !b.succeeded(), cmp.Or(last.User, b.User) != b.User:
+		case b.isLogin():
+			session = b.Session
+		case session != "" && b.Session == session:
 			return true
-		default:
-			used[b.Session] = true
 		}
 	}
 	return false
 }
 
-// renewsEach reports whether the client refreshed between each two requests of a loop, and the same request succeeded
-// then: each call begins with the old token. Other rules tell of that.
+// renewsEach reports whether the same request succeeded between each two of a loop, with a newer token: the client had
+// refreshed, or it came as soon as the first had failed. Each call begins with the old token; other rules tell of that.
 func (c *trial) renewsEach(loop []*Exchange) bool {
 	for i, last := range loop[:len(loop)-1] {
 		refreshed, again := false, false
 		for _, b := range c.between(last, loop[i+1]) {
 			refreshed = refreshed || b.exchanged() && b.Session == last.Session
-			again = again || refreshed && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
+			again = again || (refreshed || b.comesAtOnce(last)) && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
 		}
 		if !again {
 			return false
 		}
 	}
 	return true
+}
+
+// comesAtOnce reports whether e came as soon as last had been answered, over its connection or with one for each.
+func (e *Exchange) comesAtOnce(last *Exchange) bool {
+	rest := e.restSince(last)
+	return e.before == last && rest <= atOnce || e.isSingle() && last.isSingle() && rest <= opening
 }
 
 // between returns what came between two requests.
