@@ -274,6 +274,7 @@ var unanswered = []row{
 	{"the new pair is there already", "advance 15m\nc1 refresh r0 200\nc2 me a0 401 token_expired\nafter 3s", ""},
 	{"jobs with a connection for each request that take the new token from a file, where the first of them logged in", "open c9\nc1 me a0 200\nadvance 16m\nc2 me a0 401 token_expired\nc3 login - 200 other\nc4 me b0 200\n" +
 		"after 2500ms\nc5 me a0 401 token_expired\nc6 me b0 200\nafter 1s\nc7 me a0 401 token_expired\nc8 me b0 200\nafter 3s", ""},
+	{"calls over two connections in turn that each begin with the old token, log in and succeed", "c2 me a0 200\nadvance 15m\n" + loop(4, "c1 me a0 401 token_expired\nc2 login - 200 other\nc1 me b0 200\nafter 1500ms\nc2 me a0 401 token_expired\nc1 login - 200 other\nc2 me b0 200\nafter 1500ms"), ""},
 	{"a worker with a connection for each request, beside another program that logs in", "advance 15m\n" + each("c%s me a0 401 token_expired\nafter 400ms\nopen c9\nc9 login - 200 other\nc9 me b0 200\nafter 500ms", "3", "4", "5") + "c6 me a0 401 token_expired\nafter 3s",
 		"no_refresh_after_expiry[2 5 8 11]"},
 	{"the new pair is there already, without rotation, and the clock was put back", "policy keep\nadvance 15m\nback 20m\nadvance 20m\n" +

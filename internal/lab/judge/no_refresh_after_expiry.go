@@ -81,7 +81,7 @@ func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+rea
 // not go on in s. Of a login that failed nobody knows whose it was, and the client may have opened its connection for
 // another namespace. Where the client logs in as somebody else, a connection shows it, and the session had not gone on
 // before either. Over a connection of what was sent with e it is the caller of e that does so, whatever others of the
-// session do, and so it may be where connections have one request each.
+// session do. So it may be where connections have one request each, or where the client does so at once (apart).
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
 	for _, login := range c.logins[max(0, n-lookBack):] {
@@ -92,7 +92,8 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 		own := e.client == login.client || mayBeOf && (mayBeSame(e, login) || e.Browser == login.Browser && login.client.first > e.End.Order)
 		ends := !s.goesOnAfter(login) && (mayBeOf || !s.goesOnAfter(e))
 		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
-		if own && (underWay || instead(login)) && (ends || mayBeOf && (s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle())) {
+		isItsOwn := s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || e.client == login.client && e.End.until(&login.sentAt) <= apart
+		if own && (underWay || instead(login)) && (ends || mayBeOf && isItsOwn) {
 			return true
 		}
 	}
