@@ -279,7 +279,7 @@ func (c *trial) renewsEach(loop []*Exchange) bool {
 		refreshed, again := false, false
 		for _, b := range c.between(last, loop[i+1]) {
 			refreshed = refreshed || b.exchanged() && b.Session == last.Session
-			again = again || (refreshed || b.comesAtOnce(last)) && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
+			again = again || (refreshed || b.comesSoon(last)) && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
 		}
 		if !again {
 			return false
@@ -288,10 +288,9 @@ func (c *trial) renewsEach(loop []*Exchange) bool {
 	return true
 }
 
-// comesAtOnce reports whether e came as soon as last had been answered, over its connection or with one for each.
-func (e *Exchange) comesAtOnce(last *Exchange) bool {
-	rest := e.restSince(last)
-	return e.before == last && rest <= atOnce || e.isSingle() && last.isSingle() && rest <= opening
+// comesSoon reports whether e came soon after last had been answered (opening), over its connection or with one for each.
+func (e *Exchange) comesSoon(last *Exchange) bool {
+	return e.restSince(last) <= opening && (e.before == last || e.isSingle() && last.isSingle())
 }
 
 // between returns what came between two requests.

@@ -235,8 +235,8 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 // isAtOnce reports whether one caller sent the same again as soon as it had the answer, over the connection of that, or
 // with a connection for each request, unless the one in time came to the moment.
 func (p *plea) isAtOnce(e *Exchange) bool {
-	return e.asksFor(p.answer) && !p.isTogether() && e.comesAtOnce(p.answer) &&
-		(e.Conn == p.answer.Conn || p.lateness(p.kept) > tolerance)
+	return e.asksFor(p.answer) && !p.isTogether() && e.comesSoon(p.answer) &&
+		(e.before == p.answer && e.restSince(p.answer) <= atOnce || e.isSingle() && p.lateness(p.kept) > tolerance)
 }
 
 // connects reports whether e came over the connection of the answer, or over one opened since, or a proxy hides that.
