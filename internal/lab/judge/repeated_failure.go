@@ -272,20 +272,20 @@ func (c *trial) beganAnew(last, e *Exchange) bool {
 	return false
 }
 
-// renewsEach reports whether the same request succeeded between each two of a loop, with a newer token: the client had
+// renewsEach reports whether the same request succeeded behind most of a loop, with a newer token: the client had
 // refreshed, or it came as soon as the first had failed. Each call begins with the old token; other rules tell of that.
 func (c *trial) renewsEach(loop []*Exchange) bool {
+	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
-		refreshed, again := false, false
-		for _, b := range c.between(last, loop[i+1]) {
+		refreshed := false
+		if slices.ContainsFunc(c.between(last, loop[i+1]), func(b *Exchange) bool {
 			refreshed = refreshed || b.exchanged() && b.Session == last.Session
-			again = again || (refreshed || b.comesSoon(last)) && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
-		}
-		if !again {
-			return false
+			return (refreshed || b.comesSoon(last)) && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
+		}) {
+			renewed++
 		}
 	}
-	return true
+	return renewed*4 >= (len(loop)-1)*3
 }
 
 // comesSoon reports whether e came soon after last had been answered (opening), over its connection or with one for each.
