@@ -80,9 +80,8 @@ type line struct {
 	session string
 	all     []*Exchange // in order of arrival
 	pleas   []*plea     // that may still be kept
-	refused *Exchange   // the latest that was answered 401
+	unsent  []*Exchange // were answered 401, and have not been sent again with a new token
 	renewed *Exchange   // the first with the newest token
-	unsent  int         // so many of these have not been sent again with a new token
 	ignored bool        // a request came too soon, and is told
 }
 
@@ -94,11 +93,9 @@ func (l *line) add(e *Exchange) *plea {
 	if e.isAccess() && (l.renewed == nil || e.Token.Generation > l.renewed.Token.Generation) {
 		l.renewed = e
 	}
-	if e.again = l.isSentAgain(e); e.again {
-		l.unsent--
-	}
+	e.again = l.isSentAgain(e)
 	if e.isAccess() && e.refused() {
-		l.refused, l.unsent = e, l.unsent+1
+		l.unsent = append(l.unsent, e)
 	}
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
@@ -108,11 +105,16 @@ func (l *line) add(e *Exchange) *plea {
 	return e.plea
 }
 
-// isSentAgain reports whether e may be one of the requests that were answered 401 and wait to be sent again: with the
-// next token, in the five seconds from its issue and its first use.
+// isSentAgain reports whether e may be one of the requests that were answered 401 and wait to be sent again, and drops
+// that: with the next token, in the five seconds from its issue, and right behind its first use (stall).
 func (l *line) isSentAgain(e *Exchange) bool {
-	return l.unsent > 0 && e.isAccess() && e.Token.isOf(&e.Current.Pair) && !l.refused.Token.isOf(&e.Current.Pair) &&
-		e.Arrival.Hub.Sub(e.Token.Issued) <= pause && l.renewed.Arrival.until(&e.Arrival) <= pause
+	i := slices.IndexFunc(l.unsent, e.asksFor)
+	if i < 0 || !e.isAccess() || !e.Token.isOf(&e.Current.Pair) || l.unsent[i].Token.isOf(&e.Current.Pair) ||
+		e.Arrival.Hub.Sub(e.Token.Issued) > pause || l.renewed.Arrival.until(&e.Arrival) > stall {
+		return false
+	}
+	l.unsent = slices.Delete(l.unsent, i, i+1)
+	return true
 }
 
 // match finds the answer for which e came in time: of those to a request with the same query and body, or else of all,
