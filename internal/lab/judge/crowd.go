@@ -42,7 +42,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return true
 	case row[0].isRefresh() && met > 0 && len(row) >= chain*met:
 		return false // more than four for each 401
-	case comesBack(row):
+	case whole.comesBack():
 		return true
 	case len(rounds) >= chain && isTimer(pauses[rounds[0]:]), whole.beside == 0 && isBackoff(pauses):
 		return false
@@ -335,15 +335,17 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 	}, s.refreshes, c.logins)
 }
 
-// comesBack reports whether half of a row, or more, are of callers who wait as the answers ask.
-func comesBack(row []*Exchange) bool {
-	kept := 0
-	for _, e := range row {
+// comesBack reports whether half of a row, or more, are of callers who wait as the answers ask: ten at most in the time
+// that these ask for, where they did not queue.
+func (t *traffic) comesBack() bool {
+	kept, wait := 0, longestWait(t.row)
+	for _, e := range t.row {
 		if e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil {
 			kept++
 		}
 	}
-	return kept*2 >= len(row)
+	span := max(wait, t.row[0].sentAt.until(&t.row[len(t.row)-1].sentAt))
+	return kept*2 >= len(t.row) && !(t.isRested() && time.Duration(len(t.row))*wait > 2*chain*span)
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.

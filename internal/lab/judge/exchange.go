@@ -183,6 +183,8 @@ func (e *Exchange) took() time.Duration {
 }
 
 // endedBefore reports whether e was over when other arrived.
+//
+//go:noinline
 func (e *Exchange) endedBefore(other *Exchange) bool {
 	return e.End.Order > 0 && e.End.Order < other.Arrival.Order
 }

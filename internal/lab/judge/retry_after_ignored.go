@@ -235,9 +235,10 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 }
 
 // isAtOnce reports whether one caller sent the same again as soon as it had the answer, over the connection of that, or
-// with a connection for each request, unless the one in time came to the moment.
+// with a connection for each request, unless the one in time came to the moment. Nobody else came meanwhile.
 func (p *plea) isAtOnce(e *Exchange) bool {
-	return e.asksFor(p.answer) && !p.isTogether() && e.comesSoon(p.answer) &&
+	next := p.line.all[p.at+1:]
+	return next[0] == e && next[1] == p.kept && e.asksFor(p.answer) && !p.isTogether() && e.comesSoon(p.answer) &&
 		(e.before == p.answer && e.restSince(p.answer) <= atOnce || e.isSingle() && p.lateness(p.kept) > tolerance)
 }
 
