@@ -18,7 +18,7 @@ const precise = 2 * time.Millisecond
 // session or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
 //
 // Nor is what may be of another caller: somebody came when the time was over (line.match), or came sooner by a timer of
-// his own (isOfPair, isOfPoll), or may have waited in a browser's queue. But a caller that goes on in its rhythm does
+// their own (isOfPair, isOfPoll), or may have waited in a browser's queue. But a caller that goes on in its rhythm does
 // not wait (goesOn), and one that waits longer each time, and not as long as asked, is alone.
 func (c *trial) retryAfterIgnored() {
 	type key struct {
@@ -202,7 +202,11 @@ func (c *trial) tooSoon(p *plea) *Exchange {
 	return best
 }
 
-// suits says how well e fits as the retry that came too soon: most is best.
+// most is what suits returns for a request with the query and body of the one that was asked, over its connection or a
+// new one, that is not shown for another answer.
+const most = 7
+
+// suits says how well e fits as the retry that came too soon, up to most.
 func (e *Exchange) suits(p *plea) (n int) {
 	if e.asksFor(p.answer) {
 		n += 4
@@ -215,8 +219,6 @@ func (e *Exchange) suits(p *plea) (n int) {
 	}
 	return n
 }
-
-const most = 7
 
 // isExcused reports whether the one who was asked came in time, so that e, which came sooner, is another caller's. What
 // succeeds over the connection of the answer, or over one opened since, is a retry unless the other one came promptly,
