@@ -83,6 +83,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
 		{"a retry at once over a new connection that works, and more work later", "c1 me a0 503 injected wait=2s\nc2 me a0 200\nafter 2500ms\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"a page that refreshes again at once", "browser\nadvance 15m\nc1 me a0 401 token_expired\nc1 refresh:POST r0 503 injected wait=2s\nafter 20ms\nc1 refresh:POST r0 200\nc1 me a1 200\nafter 3s", "retry_after_ignored[3 4]"},
 		{"a page that tries again soon", "browser\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and a poll to the moment", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a retry at once that works, and more work after the clock was advanced", "c1 me a0 503 injected wait=2s\nc1 me a0 200\nadvance 10m\nc1 me a0 200", "retry_after_ignored[2 3]"},

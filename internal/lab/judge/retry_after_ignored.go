@@ -266,7 +266,7 @@ func (p *plea) mayBeOf(e *Exchange) bool {
 	return mayBeSame(p.answer, e) && (p.line.session != "" || !e.Browser || guest == nil || guest == e.guest())
 }
 
-// mayBeQueued reports whether e may have waited in a browser's queue when the answer came.
+// mayBeQueued reports whether e may have waited in a browser's queue when the answer came (trafficOf).
 func (p *plea) mayBeQueued(e *Exchange) bool {
-	return e.Browser && p.answer.End.until(&e.sentAt) <= apart
+	return e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
 }
