@@ -35,6 +35,12 @@ func TestTwoRefreshes(t *testing.T) {
 			"after 50ms\nc2 refresh r1 200\nc2 me a2 200\nc3 refresh r2 200\nc3 me a3 200", "two_refreshes[5 9 11]"},
 		{"a page that is loaded anew, over a connection of an earlier 401", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(3, "c1 me a1 200") +
 			"after 400ms\nc2 refresh r1 200\nc2 me a2 200", "early_refresh[9]"},
+	})
+}
+
+func TestTwoRefreshesInAChain(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
 		{"in a chain while a request is unsent", expired + "c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\nc2 me a2 200", "two_refreshes[4 6]"},
 		{"one caller after the other, beside other work", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" + "c1 refresh r0 200\nc1 me a1 200\nc2 refresh r1 200\n" +
 			loop(3, "c9 me a2 200") + "c2 me a2 200\nc3 refresh r2 200\nc3 me a3 200\nc4 refresh r3 200\nc4 me a4 200", "two_refreshes[6 8 13 15]"},

@@ -155,6 +155,38 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			loop(3, "c1 me a0 200\nafter 12ms") + "after 20ms\n" + loop(3, "c1 me a0 200\nafter 12ms") + "after 3s", ""},
 		{"five workers over a connection for each request, which wait as they are asked and go on", each("%s me a0 429 injected wait=1s\nafter 33ms", "c11", "c12", "c13", "c14", "c15") + "after 835ms\n" +
 			each("%s me a0 200\nafter 15ms", "c21", "c31", "c22", "c32", "c23", "c33", "c24", "c34", "c25", "c35") + "after 3s", ""},
+		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
+		{"another caller in a browser's queue fares better", "browser\nc1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
+		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +
+			"after 1s\nc1 me a0 503 injected wait=1s\nafter 300ms\nc1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 200\nafter 2s", "retry_after_ignored[6 7 8]"},
+		{"another client's poll of the same list without a token", "c2 listing - 200\nc1 listing - 503 injected wait=3s\nafter 1s\nc2 listing - 200\nafter 2s\nc1 listing - 200\nc2 listing - 200\nafter 3s", ""},
+		{"two callers of a slow server that wait as they are asked and give up", loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 620ms\n" + loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 5s", ""},
+		{"another caller's first request a little later, and the retry to the moment", "slow 5ms c1 me a0 503 injected wait=1s\nafter 12ms\nc1 me a0 200\nafter 1020ms\nc1 me a0 200", ""},
+		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
+		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
+		{"a request of another caller over a connection of its own, and the retry later", "c2 me a0 200\nc1 me a0 503 injected wait=2s\nafter 200ms\nc2 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
+		{"another caller on a page fares better, and the retry later", "browser\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
+		{"three callers side by side that come again soon", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s\nafter 400ms\nc1 me a0 | c2 me a0 | c3 me a0 200\nafter 3s",
+			"retry_after_ignored[2 3 4 5 6 7]"},
+		{"callers in the queue of a slow server", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 200"), ""},
+		{"callers in two queues of a slow server", loop(12, "slow 200ms c1 me a0 | c2 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 | c2 me a0 200"), ""},
+		{"a loop that waits for a slow server, or six callers who come back as they are asked, but for the last time", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + "slow 200ms c1 me a0 200\nafter 2s",
+			""},
+		{"callers of a slow server whose retries meet first tries", loop(6, "slow 200ms c1 me a0 503 injected wait=1s") +
+			loop(3, "slow 200ms c1 me a0 200\nslow 200ms c1 me a0 503 injected wait=1s") + loop(9, "slow 200ms c1 me a0 200"), ""},
+		{"two tabs in a loop that do not care", loop(40, "c1 me a0 | c2 me a0 503 injected wait=30s") + "after 3s", "repeated_failure[" + numbers(2, 81) + "] retry_after_ignored[" + numbers(2, 81) + "]"},
+		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
+		{"one of two callers, each over its own connection, waits", "c1 me a0 200\nc2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 600ms\nc2 me a0 200\nafter 700ms\nc1 me a0 200\nafter 3s", ""},
+		{"callers behind one gate, the first of whom are refused again", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected\nafter 1s\nc1 me a0 | c2 me a0 429 rate_limited wait=1s injected\n" +
+			"c3 me a0 | c4 me a0 200\nc1 me a0 | c2 me a0 200\nafter 1s\nc1 me a0 | c2 me a0 200\nafter 3s", ""},
+		{"one of two callers, each over its own connection, hurries", "c1 me a0 200 | c2 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc2 me a0 200\nafter 1600ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
+		{"a third caller begins while two wait", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc3 me a0 200\nafter 1600ms\nc1 me a0 | c2 me a0 200\nafter 3s", ""},
+	})
+}
+
+func TestRetryAfterOfJobsAndPolls(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
 		{"six jobs that a ticker starts, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "400ms", "400ms", "199ms") + each("c1 me a0 %s", "200\nafter 200ms", "503 injected wait=1s\nafter 199ms",
 			"200\nafter 200ms", "503 injected wait=1s\nafter 199ms", "200\nafter 200ms", "503 injected wait=1s\nafter 199ms", "200\nafter 400ms", "200\nafter 400ms", "200\nafter 3s"), ""},
 		{"six jobs that a ticker starts each 200 ms, the first of which waits as it is asked", "slow 6ms c3 me a0 503 injected wait=1s\nafter 192ms\n" + each("c%s me a0 200\nafter 198900us", "4", "5", "6", "7", "8") + "after 6ms\nc3 me a0 200\nafter 3s", ""},
@@ -195,32 +227,6 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			"repeated_failure[" + numbers(2, 13) + "] retry_after_ignored[" + numbers(2, 14) + "]"},
 		{"a poll with changing pauses that does not care and goes on, or jobs that each wait as they are asked", loop(2, each("c1 me a0 429 injected wait=1s\nafter %s", "120ms", "250ms", "180ms")) +
 			loop(6, each("c1 me a0 200\nafter %s", "120ms", "250ms", "180ms")) + "after 3s", ""},
-		{"callers in a queue that wait as they are asked", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nc1 me a0 200", ""},
-		{"another caller in a browser's queue fares better", "browser\nc1 me a0 503 injected wait=2s\nc1 me a0 200\nafter 2s\nc1 me a0 200", ""},
-		{"another caller's first request, and a retry at once after the other's success", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 200ms\nc2 me a0 200\nafter 800ms\nc1 me a0 200\n" +
-			"after 1s\nc1 me a0 503 injected wait=1s\nafter 300ms\nc1 me a0 503 injected wait=1s\nafter 400ms\nc1 me a0 200\nafter 2s", "retry_after_ignored[6 7 8]"},
-		{"another client's poll of the same list without a token", "c2 listing - 200\nc1 listing - 503 injected wait=3s\nafter 1s\nc2 listing - 200\nafter 2s\nc1 listing - 200\nc2 listing - 200\nafter 3s", ""},
-		{"two callers of a slow server that wait as they are asked and give up", loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 620ms\n" + loop(2, "slow 400ms c1 me a0 503 injected wait=1s") + "after 5s", ""},
-		{"another caller's first request a little later, and the retry to the moment", "slow 5ms c1 me a0 503 injected wait=1s\nafter 12ms\nc1 me a0 200\nafter 1020ms\nc1 me a0 200", ""},
-		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
-		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
-		{"a request of another caller over a connection of its own, and the retry later", "c2 me a0 200\nc1 me a0 503 injected wait=2s\nafter 200ms\nc2 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
-		{"another caller on a page fares better, and the retry later", "browser\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
-		{"three callers side by side that come again soon", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s\nafter 400ms\nc1 me a0 | c2 me a0 | c3 me a0 200\nafter 3s",
-			"retry_after_ignored[2 3 4 5 6 7]"},
-		{"callers in the queue of a slow server", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 200"), ""},
-		{"callers in two queues of a slow server", loop(12, "slow 200ms c1 me a0 | c2 me a0 503 injected wait=1s") + loop(12, "slow 200ms c1 me a0 | c2 me a0 200"), ""},
-		{"a loop that waits for a slow server, or six callers who come back as they are asked, but for the last time", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + "slow 200ms c1 me a0 200\nafter 2s",
-			""},
-		{"callers of a slow server whose retries meet first tries", loop(6, "slow 200ms c1 me a0 503 injected wait=1s") +
-			loop(3, "slow 200ms c1 me a0 200\nslow 200ms c1 me a0 503 injected wait=1s") + loop(9, "slow 200ms c1 me a0 200"), ""},
-		{"two tabs in a loop that do not care", loop(40, "c1 me a0 | c2 me a0 503 injected wait=30s") + "after 3s", "repeated_failure[" + numbers(2, 81) + "] retry_after_ignored[" + numbers(2, 81) + "]"},
-		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
-		{"one of two callers, each over its own connection, waits", "c1 me a0 200\nc2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 600ms\nc2 me a0 200\nafter 700ms\nc1 me a0 200\nafter 3s", ""},
-		{"callers behind one gate, the first of whom are refused again", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected\nafter 1s\nc1 me a0 | c2 me a0 429 rate_limited wait=1s injected\n" +
-			"c3 me a0 | c4 me a0 200\nc1 me a0 | c2 me a0 200\nafter 1s\nc1 me a0 | c2 me a0 200\nafter 3s", ""},
-		{"one of two callers, each over its own connection, hurries", "c1 me a0 200 | c2 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc2 me a0 200\nafter 1600ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
-		{"a third caller begins while two wait", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc3 me a0 200\nafter 1600ms\nc1 me a0 | c2 me a0 200\nafter 3s", ""},
 	})
 }
 
