@@ -57,10 +57,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // areTurns reports whether a row asks for several things, for all of them before any comes again, and for each fewer than
 // five times but not once: a page's queries, each with its retries.
 func areTurns(row []*Exchange) bool {
-	type asked struct{ query, body uint64 }
 	times := make(map[asked]int)
 	for i, e := range row {
-		a := asked{e.Query, e.Body}
+		a := e.asked()
 		if times[a] == 0 && i > len(times) {
 			return false
 		}
@@ -212,10 +211,9 @@ func (c *trial) meetsExpiry(first *Exchange, t *traffic, rounds []int) bool {
 
 // differ reports whether a row asks for half as many things as it has requests, or more: other queries or bodies.
 func differ(row []*Exchange) bool {
-	type asked struct{ query, body uint64 }
 	all := make(map[asked]bool)
 	for _, e := range row {
-		all[asked{e.Query, e.Body}] = true
+		all[e.asked()] = true
 	}
 	return len(all)*2 >= len(row)
 }
@@ -333,19 +331,6 @@ func (c *trial) nextTokens(e *Exchange) *Exchange {
 		}
 		return false
 	}, s.refreshes, c.logins)
-}
-
-// comesBack reports whether half of a row, or more, are of callers who wait as the answers ask: ten at most in the time
-// that these ask for, where they did not queue.
-func (t *traffic) comesBack() bool {
-	kept, wait := 0, longestWait(t.row)
-	for _, e := range t.row {
-		if e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil {
-			kept++
-		}
-	}
-	span := max(wait, t.row[0].sentAt.until(&t.row[len(t.row)-1].sentAt))
-	return kept*2 >= len(t.row) && !(t.isRested() && time.Duration(len(t.row))*wait > 2*chain*span)
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.

@@ -66,7 +66,8 @@ func (p *plea) goesOn(e *Exchange) bool {
 	if pause <= Idle || e.since <= p.answer.Arrival.Order {
 		return false
 	}
-	first, last, n := p.at, slices.Index(all, e), 2
+	at := slices.Index(all, e)
+	first, last, n := p.at, at, 2
 	for i := p.line.step(first, -1, gap, pause); i >= 0 && n < 4; i = p.line.step(i, -1, gap, pause) {
 		first, n = i, n+1
 	}
@@ -83,7 +84,7 @@ func (p *plea) goesOn(e *Exchange) bool {
 	if next := p.line.step(last, 1, gap, pause); next >= 0 && n < 4 {
 		last, n = next, n+1
 	}
-	if next := p.line.step(slices.Index(all, e), 1, gap, pause); next >= 0 && p.lateness(p.kept) <= atOnce {
+	if next := p.line.step(at, 1, gap, pause); next >= 0 && p.lateness(p.kept) <= atOnce {
 		if between := e.sentAt.until(&all[next].sentAt); e.plea != nil || (between-gap).Abs()+atOnce < (between-pause).Abs() {
 			return false
 		}

@@ -34,7 +34,7 @@ func (c *trial) repeatedFailure() {
 			for i+n < len(loop) && !c.beganAnew(loop[i+n-1], loop[i+n]) {
 				n++
 			}
-			if n >= chain && !c.renewsEach(loop[i:i+n]) {
+			if n >= chain && !c.renewsMost(loop[i:i+n]) {
 				bySession.add(row[0].Session, chained(loop[i:i+n])...)
 			}
 		}
@@ -272,9 +272,9 @@ func (c *trial) beganAnew(last, e *Exchange) bool {
 	return false
 }
 
-// renewsEach reports whether the same request succeeded behind most of a loop, with a newer token: the client had
+// renewsMost reports whether the same request succeeded behind most of a loop, with a newer token: the client had
 // refreshed, or it came as soon as the first had failed. Each call begins with the old token; other rules tell of that.
-func (c *trial) renewsEach(loop []*Exchange) bool {
+func (c *trial) renewsMost(loop []*Exchange) bool {
 	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
 		refreshed := false

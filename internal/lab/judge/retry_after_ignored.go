@@ -169,10 +169,13 @@ func (p *plea) isInTime(e *Exchange) bool {
 // fifth is a fifth of the time that the answer asked for, 100 ms at the least.
 func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) }
 
-// asksFor reports whether e has the same query and body as other. A client may change them for a retry.
-func (e *Exchange) asksFor(other *Exchange) bool {
-	return e.Query == other.Query && e.Body == other.Body
-}
+// asked is what a request asks of its place. A client may change it for a retry.
+type asked struct{ query, body uint64 }
+
+func (e *Exchange) asked() asked { return asked{e.Query, e.Body} }
+
+// asksFor reports whether e has the same query and body as other.
+func (e *Exchange) asksFor(other *Exchange) bool { return e.asked() == other.asked() }
 
 // tooSoon returns the first request that came sooner than the answer had asked for, if it can be no other caller's, or
 // nil: with the same query and body, or else any, over the connection of the answer or a new one, or else any, and one

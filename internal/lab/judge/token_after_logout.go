@@ -34,11 +34,11 @@ func (c *trial) tokenAfterLogout(s *session) {
 	if end == nil {
 		return
 	}
-	var uses, queue []*Exchange // queue: of a browser, those of which one may wait for another
+	var uses, gets []*Exchange // gets: of a browser, those of which one may wait for another
 	for _, e := range s.exchanges {
 		switch {
-		case e.Browser && e.Method == "GET" && (e.Arrival.Order < end.logout.End.Order || e.comesBehindEqual(queue)):
-			queue = append(queue, e)
+		case e.Browser && e.Method == "GET" && (e.Arrival.Order < end.logout.End.Order || e.comesBehindEqual(gets)):
+			gets = append(gets, e)
 		case e.usesToken() && end.covers(e):
 			uses = append(uses, e)
 		}
@@ -55,8 +55,8 @@ func (c *trial) tokenAfterLogout(s *session) {
 
 // comesBehindEqual reports whether one of these GETs, the latest ones at the end, was equal to e and was answered right
 // before it: Chromium sends one at a time (trafficOf).
-func (e *Exchange) comesBehindEqual(queue []*Exchange) bool {
-	return slices.ContainsFunc(queue[max(0, len(queue)-lookBack):], func(before *Exchange) bool {
+func (e *Exchange) comesBehindEqual(gets []*Exchange) bool {
+	return slices.ContainsFunc(gets[max(0, len(gets)-lookBack):], func(before *Exchange) bool {
 		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= opening
 	})
 }

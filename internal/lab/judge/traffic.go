@@ -169,6 +169,19 @@ func (t *traffic) isQueue() bool {
 	return slices.ContainsFunc(t.lanes, func(l *lane) bool { return l.queue.longest >= 2*chain })
 }
 
+// comesBack reports whether half of a row, or more, are of callers who wait as the answers ask: ten at most in the time
+// that these ask for, where they did not queue.
+func (t *traffic) comesBack() bool {
+	kept, wait := 0, longestWait(t.row)
+	for _, e := range t.row {
+		if e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil {
+			kept++
+		}
+	}
+	span := max(wait, t.row[0].sentAt.until(&t.row[len(t.row)-1].sentAt))
+	return kept*2 >= len(t.row) && !(t.isRested() && time.Duration(len(t.row))*wait > 2*chain*span)
+}
+
 // callers returns how many callers at most sent a row that came together: as many as its requests over each connection
 // before that was idle, since no caller waits for an idle one. Five or more are tries of those that waited at first
 // (lane.waited). In a browser they may be others that waited behind it, unless they are more than any page has (queue),
