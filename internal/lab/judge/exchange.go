@@ -51,7 +51,6 @@ type Exchange struct {
 	client *connection
 	before *Exchange // what came last over its connection; nil: nothing
 	waited bool      // its connection had not rested (Idle)
-	since  int       // order of the first arrival over its connection after that had rested
 	plea   *plea     // what its answer asked for with Retry-After; nil: nothing
 	keeps  *plea     // what another answer had asked for, and it came in time; nil: nothing
 	shown  bool      // it is told as a retry that came too soon
@@ -145,10 +144,7 @@ type Current struct {
 	RefreshOver bool // the refresh token had expired, or the session had ended
 }
 
-// received reports whether the client got the whole answer. The rules ask such little questions so often that they would
-// add 16 kB to the binary if they were inlined.
-//
-//go:noinline
+// received reports whether the client got the whole answer.
 func (e *Exchange) received() bool {
 	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left
 }
@@ -160,13 +156,9 @@ func (e *Exchange) isCut() bool { return e.Lost && e.Status == 0 }
 func (e *Exchange) failed() bool { return e.Status >= 400 || e.Code != "" }
 
 // succeeded reports whether the client got a whole answer that is no error.
-//
-//go:noinline
 func (e *Exchange) succeeded() bool { return e.received() && !e.failed() }
 
 // refused reports whether the client got a 401. A dialect may have given it another status.
-//
-//go:noinline
 func (e *Exchange) refused() bool {
 	return e.received() && (e.Status == 401 || e.Hub == 401)
 }
@@ -183,8 +175,6 @@ func (e *Exchange) took() time.Duration {
 }
 
 // endedBefore reports whether e was over when other arrived.
-//
-//go:noinline
 func (e *Exchange) endedBefore(other *Exchange) bool {
 	return e.End.Order > 0 && e.End.Order < other.Arrival.Order
 }
@@ -208,20 +198,14 @@ func (e *Exchange) follows(before *Exchange) bool {
 }
 
 // isRefresh reports whether e sent a refresh token of this hub to be exchanged.
-//
-//go:noinline
 func (e *Exchange) isRefresh() bool {
 	return e.Operation == "refresh" && e.Session != "" && e.Token != nil && e.Token.Refresh
 }
 
 // isLogin reports whether e asked for a new session.
-//
-//go:noinline
 func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation == "register" }
 
 // isAccess reports whether e used an access token of this hub.
-//
-//go:noinline
 func (e *Exchange) isAccess() bool {
 	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh"
 }

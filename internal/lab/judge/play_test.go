@@ -90,6 +90,9 @@ func (p *player) mark() Mark {
 	return Mark{p.order, p.now, p.now}
 }
 
+// browser is how many connections a browser opens to one host.
+const browser = 6
+
 // pool is a client's connections.
 type pool struct {
 	*player

@@ -3,7 +3,6 @@ package judge
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -21,22 +20,19 @@ const (
 //
 // A changed body or query hides nothing when a token is there; another path or method is another request. A request
 // that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told
-// again, and a crowd of callers is not told at all (isCrowd).
+// again. Where the record shows several callers, the row must have more than four failures for each (isCrowd).
 func (c *trial) repeatedFailure() {
 	var bySession groups
 	for _, row := range c.rows() {
-		if len(row) < chain {
-			continue
-		}
-		row = c.withoutAnswered(row)
-		loop := withoutOwn(c.settled(c.loopOf(row)))
-		for i, n := 0, 1; i < len(loop); i, n = i+n, 1 {
-			for i+n < len(loop) && !c.beganAnew(loop[i+n-1], loop[i+n]) {
+		for first := row[0]; len(row) >= chain; {
+			n := 1
+			for n < len(row) && !c.beganAnew(row[n-1], row[n]) {
 				n++
 			}
-			if n >= chain && !c.renewsMost(loop[i:i+n]) {
-				bySession.add(row[0].Session, chained(loop[i:i+n])...)
+			if loop := chained(row[:n]); len(loop) > 0 && !c.renewsMost(first, row[:n]) && !c.isCrowd(row[:n]) {
+				bySession.add(row[0].Session, loop...)
 			}
+			row = row[n:]
 		}
 	}
 	for _, shown := range bySession.each {
@@ -45,164 +41,24 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// withoutAnswered returns a row without the 401s over connections where a login succeeded in time, if these are two at
-// most and none of another connection is between them, or the same request with another token, if it is one: of workers
-// that share a token each may log in anew, or take the new one from a store if several do. But what comes behind all of
-// a row of one caller, who takes turns with its connections, is of that caller.
-func (c *trial) withoutAnswered(row []*Exchange) []*Exchange {
-	answered, several := make(map[int64]int), false // by connection: how many 401s
-	isOne, end := takesTurns(row), row[len(row)-1]
-	stranger := "" // whose the answers are, where nobody knows whose the 401s are
-	for i, n := 0, 0; i < len(row); i += n {
-		last := row[i]
-		for n = 1; i+n < len(row) && row[i+n].Conn == last.Conn; n++ {
-			last = row[i+n]
-		}
-		if next := c.answerTo(last); next != nil && (next.isLogin() && n <= 2 || n == 1) &&
-			(!isOne || !end.endedBefore(next)) {
-			if last.User == "" && cmp.Or(stranger, next.User) != next.User {
-				return row // several users
-			}
-			stranger = next.User
-			answered[last.Conn] = n
-			several = several || next.isLogin() || len(answered) > 1
-		}
-	}
-	if several {
-		for conn, n := range answered {
-			row = withoutFew(row, conn, n)
-		}
-	}
-	return row
-}
-
-// withoutOwn returns a loop of several clients that used no session yet (guest) without the requests over a connection
-// that are fewer than five, if a session was used over that later: they were that client's own.
-func withoutOwn(loop []*Exchange) []*Exchange {
-	if len(loop) == 0 || !loop[0].isOfSeveral() {
-		return loop
-	}
-	sent := make(map[*connection]int)
-	for _, e := range loop {
-		sent[e.conn]++
-	}
-	return slices.DeleteFunc(loop, func(e *Exchange) bool { return e.conn.began > 0 && sent[e.conn] < chain })
-}
-
-// takesTurns reports whether a row came at one caller's pauses, over fewer connections than it has requests.
-func takesTurns(row []*Exchange) bool {
-	conns, pauses := make(map[int64]bool), pausesOf(row)
-	for _, e := range row {
-		conns[e.Conn] = true
-	}
-	return len(conns) < len(row) && (isOfOne(pauses) || isBusyPoll(pauses))
-}
-
-// answerTo returns what succeeded in time over the connection of e, a 401: a login, or the same request of the user. It
-// may be nil.
-func (c *trial) answerTo(e *Exchange) *Exchange {
-	if !e.refused() {
-		return nil
-	}
-	for _, next := range c.record[c.after(e):] {
-		switch {
-		case !inTime(e, next):
-			return nil
-		case next.Conn == e.Conn && e.endedBefore(next) && next.succeeded() &&
-			(next.isLogin() || next.place() == e.place()) && cmp.Or(e.User, next.User) == next.User:
-			return next
-		}
-	}
-	return nil
-}
-
-// settled returns what of a loop nothing can excuse that the client may still do in time: all of it, or nothing yet.
-// Of a loop that goes on it is what came before that time, if it had five rounds by then or is more than any page has
-// (queue).
-func (c *trial) settled(loop []*Exchange) []*Exchange {
-	if len(loop) < chain {
-		return nil
-	}
-	if loop[0].isAccess() && c.sessions[loop[0].Session].isRefreshing() {
-		return nil // its callers may wait for that
-	}
-	if c.isSettled(loop) {
-		return loop
-	}
-	n := 0
-	for n < len(loop) && loop[n].End.until(&c.now) > reaction {
-		n++
-	}
-	if n < chain || n <= queue && len(roundsOf(loop[:n])) < chain {
-		return nil
-	}
-	return c.loopOf(loop[:n])
-}
-
-// loopOf returns what of a row is no crowd's: all of it; or, where many callers met the end of the access token, what
-// still came with it more than a second after the client had got a new one (late). A few that came before are part of
-// the same loop.
-func (c *trial) loopOf(row []*Exchange) []*Exchange {
-	if len(row) < chain || !c.isCrowd(row) {
-		return row
-	}
-	i := slices.IndexFunc(row, (*Exchange).refused)
-	if i < 0 || !row[i].isAccess() {
-		return nil
-	}
-	got := c.nextTokens(row[i])
-	if got == nil {
-		return nil
-	}
-	n := stillOld(row, got)
-	rest := row[n:]
-	switch {
-	case len(rest) < chain:
-		return nil
-	case c.isCrowd(rest):
-		return nil
-	case n < chain:
-		return row
-	}
-	return rest
-}
-
-// stillOld returns the index of the first of a row that was sent with its old token more than a second after the client
-// had got a new one, and had not waited in a queue since before that.
-func stillOld(row []*Exchange, got *Exchange) int {
-	i := slices.IndexFunc(row, func(e *Exchange) bool {
-		return got.End.until(&e.sentAt) > late && (got.End.Order < e.since || len(row) > queue)
-	})
-	if i < 0 {
-		return len(row)
-	}
-	return i
-}
-
-// effort is what makes a failed request the same request again.
+// effort is what makes a failed request the same request again: its token or, without one, its body.
 type effort struct {
 	place
 	presented uint64
 	body      uint64
-	guest     *connection // of a request without a token
 }
 
 func (e *Exchange) effort() effort {
 	if e.Presented <= Unset {
-		f := e.plainEffort()
-		f.guest = e.guest()
-		return f
+		return effort{place: e.place(), body: e.Body}
 	}
 	return effort{place: e.place(), presented: e.Presented}
 }
 
-// plainEffort is the effort of a request without a token, whoever sent it.
-func (e *Exchange) plainEffort() effort { return effort{place: e.place(), body: e.Body} }
-
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
-// token, a success is any of the same operation, or a login, by the same client (ends): a suite that types a wrong
-// password before the right one does not loop, nor does one that registers its user, who is there, before it logs in,
-// or a page that looks for a session at each load before that.
+// token, a success is any of the same operation, or a login: a suite that types a wrong password before the right one
+// does not loop, nor does one that registers its user, who is there, before it logs in, or a page that looks for a
+// session at each load before that.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
@@ -217,19 +73,12 @@ func (c *trial) rows() [][]*Exchange {
 		case e.End.Order == 0 || e.Left:
 		case e.succeeded():
 			delete(open, f)
-			for other, i := range without {
-				if other.place != f.place && !e.isLogin() {
-					continue
-				}
-				ended := c.ends(e, rows[i])
-				if len(rows[i]) < chain {
-					rows[i] = withoutFew(rows[i], e.Conn, chain-1)
-				}
-				if ended || len(rows[i]) == 0 {
+			for other := range without {
+				if e.isLogin() || other.place == f.place {
 					delete(without, other)
 				}
 			}
-		case c.told[e]:
+		case c.told[e], e.InAddress && e.refused(), e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil: // its caller waited as asked
 		case e.Hub == http.StatusPartialContent && !e.isCut(): // a part, although a fault cut it, is not in vain
 			delete(open, f)
 		case !ok || !goesOn(rows[i], e):
@@ -272,59 +121,33 @@ func (c *trial) beganAnew(last, e *Exchange) bool {
 	return false
 }
 
-// renewsMost reports whether the same request succeeded behind most of a loop, with a newer token: the client had
-// refreshed, or it came as soon as the first had failed. Each call begins with the old token; other rules tell of that.
-func (c *trial) renewsMost(loop []*Exchange) bool {
+// renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening) or
+// behind a refresh, was the same with a newer token or in a session that began after first, and succeeded. Each call
+// begins with the old token, of which other rules tell.
+func (c *trial) renewsMost(first *Exchange, loop []*Exchange) bool {
 	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
-		refreshed := false
-		if slices.ContainsFunc(c.between(last, loop[i+1]), func(b *Exchange) bool {
-			refreshed = refreshed || b.exchanged() && b.Session == last.Session
-			return (refreshed || b.comesSoon(last)) && b.isAccess() && b.succeeded() && b.Session == last.Session && b.goesTo(last)
-		}) {
-			renewed++
+		within := opening
+		for _, b := range c.between(last, loop[i+1]) {
+			if b.User != last.User {
+				continue
+			}
+			if b.isAccess() && b.succeeded() && b.goesTo(last) && c.isOf(b, first) && b.restSince(last) <= within {
+				renewed++
+			}
+			if !b.exchanged() {
+				break
+			}
+			within = pause
 		}
 	}
 	return renewed*4 >= (len(loop)-1)*3
-}
-
-// comesSoon reports whether e came soon after last had been answered (opening), over its connection or with one for each.
-func (e *Exchange) comesSoon(last *Exchange) bool {
-	return e.restSince(last) <= opening && (e.before == last || e.isSingle() && last.isSingle())
 }
 
 // between returns what came between two requests.
 func (c *trial) between(first, next *Exchange) []*Exchange {
 	i := c.after(first)
 	return c.record[i:max(i, c.after(next)-1)]
-}
-
-// ends reports whether e, a success, came after the last of a row and may be of the same client. A client that keeps
-// its connection opens none for a success. Of several clients it is that of the last.
-func (c *trial) ends(e *Exchange, row []*Exchange) bool {
-	last := row[len(row)-1]
-	own := last.isSingle() && mayBeSame(last, e)
-	if last.isOfSeveral() {
-		row = row[len(row)-1:]
-	}
-	for _, before := range row {
-		own = own || before.client == e.client || !last.isLogin() && isSibling(before, e)
-	}
-	return own && last.endedBefore(e)
-}
-
-// withoutFew returns a row without what came over a connection, if that is not more than few: its caller has succeeded.
-func withoutFew(row []*Exchange, conn int64, few int) []*Exchange {
-	n := 0
-	for _, e := range row {
-		if e.Conn == conn {
-			n++
-		}
-	}
-	if n == 0 || n > few {
-		return row
-	}
-	return slices.DeleteFunc(row, func(e *Exchange) bool { return e.Conn == conn })
 }
 
 // chained returns the exchanges of a row that lie on a chain of five.
@@ -367,15 +190,8 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 func links(row []*Exchange, j, i int) bool {
 	before, e := row[j], row[i]
 	since := before.End.until(&e.Arrival)
-	asked := before.RetryAfter > 0 && since >= before.RetryAfter-tolerance || e.obeys()
+	asked := e.keeps != nil && e.keeps.hurried == nil || before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
 	return (e.follows(before) || j+2 < i && areCut(row[j:j+3]) && e.Opened.After(row[j+2].End.Machine)) && since <= pause && !asked
-}
-
-// obeys reports whether e came to the moment for which another answer had asked, as a caller's that waits as it is
-// asked each time, and nobody ignored that.
-func (e *Exchange) obeys() bool {
-	p := e.keeps
-	return p != nil && p.lateness(e) <= p.fifth() && !p.line.ignored
 }
 
 // areCut reports whether faults cut these requests, one after the other.

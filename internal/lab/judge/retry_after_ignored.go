@@ -6,20 +6,22 @@ import (
 	"time"
 )
 
-// tolerance is how much earlier than asked a request may come: timers of clients fire a little early.
-const tolerance = 50 * time.Millisecond
+const (
+	// tolerance is how much earlier than asked a request may come: timers of clients fire a little early.
+	tolerance = 50 * time.Millisecond
 
-// precise is how much earlier it may come that is to excuse another one, which came too soon. A client that sends by
-// the clock, whatever it is answered, is as much too early as the answer took: an error takes 5 ms.
-const precise = 2 * time.Millisecond
+	// precise is how much earlier it may come that is to excuse another one, which came too soon. A client that sends
+	// by the clock, whatever it is answered, is as much too early as the answer took: an error takes 5 ms.
+	precise = 2 * time.Millisecond
+)
 
 // retryAfterIgnored: a request was sent again sooner than the answer to it had asked for with Retry-After (RFC 9110
 // section 10.2.3). The answer that asked is shown, too. The same request is one to the same path and of the same
-// session or, without a token, with the same body. What left before that answer is no retry (Exchange.follows).
+// session or, without a token, with the same body. What left before that answer is no retry (Exchange.follows), nor is
+// what got a 401 before, and comes again with a new token.
 //
-// Nor is what may be of another caller: somebody came when the time was over (line.match), or came sooner by a timer of
-// their own (isOfPair, isOfPoll), or may have waited in a browser's queue. But a caller that goes on in its rhythm does
-// not wait (goesOn), and one that waits longer each time, and not as long as asked, is alone.
+// Nor is what may be of another caller: somebody came in time for the answer, and for the one to the early request, too,
+// if that asked to wait (plea.isExcused).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -42,18 +44,10 @@ func (c *trial) retryAfterIgnored() {
 			all = append(all, p)
 		}
 	}
-	for range 3 { // who did not wait for one answer did not wait for those before and behind it
-		slices.Reverse(all)
-		for _, p := range all {
-			if p.hurried == nil {
-				p.hurried = c.tooSoon(p)
-			}
-		}
-	}
 	var early, before groups
 	for _, p := range all {
-		if p.hurried != nil {
-			p.line.ignored = true
+		if p.hurried = c.tooSoon(p); p.hurried != nil {
+			p.hurried.shown = true
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -65,6 +59,15 @@ func (c *trial) retryAfterIgnored() {
 	}
 }
 
+// line is the same request, time and again.
+type line struct {
+	session string
+	all     []*Exchange // in order of arrival
+	pleas   []*plea     // that may still be kept
+	unsent  []*Exchange // were answered 401, and have not been sent again with a new token
+	renewed *Exchange   // the first with the newest token
+}
+
 // plea is an answer that asked for patience, and what came of it.
 type plea struct {
 	answer  *Exchange
@@ -73,16 +76,6 @@ type plea struct {
 	noisy   bool      // in the second half of the time something came over this connection or a new one
 	kept    *Exchange // came in time
 	hurried *Exchange // came too soon, and is told
-}
-
-// line is the same request, time and again.
-type line struct {
-	session string
-	all     []*Exchange // in order of arrival
-	pleas   []*plea     // that may still be kept
-	unsent  []*Exchange // were answered 401, and have not been sent again with a new token
-	renewed *Exchange   // the first with the newest token
-	ignored bool        // a request came too soon, and is told
 }
 
 // add takes the next request, and returns what its answer asks for, or nil.
@@ -118,9 +111,10 @@ func (l *line) isSentAgain(e *Exchange) bool {
 }
 
 // match finds the answer for which e came in time: of those to a request with the same query and body, or else of all,
-// the one whose time was over first.
+// the one whose time was over first. Each request is in time for one answer only, so that there are as many callers who
+// waited.
 func (l *line) match(e *Exchange) {
-	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].overdue(e) > max(pause, l.pleas[0].fifth())) {
+	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].overdue(e) > max(late, l.pleas[0].fifth())) {
 		l.pleas = l.pleas[1:]
 	}
 	best := -1
@@ -145,6 +139,14 @@ func (l *line) match(e *Exchange) {
 	}
 }
 
+// isInTime reports whether e may be the retry that the answer asked for: it is up to a fifth of the time late, 100 ms at
+// the least, which some clients add by chance, or up to a second, if nothing came in the second half of the time.
+func (p *plea) isInTime(e *Exchange) bool {
+	lateness := p.overdue(e)
+	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.lateness(e) >= -precise &&
+		(lateness <= p.fifth() || lateness <= late && !p.noisy)
+}
+
 // lateness returns how long after the time that the answer had asked for e was sent; less than 0 if it was sooner.
 func (p *plea) lateness(e *Exchange) time.Duration {
 	return p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
@@ -156,61 +158,28 @@ func (p *plea) overdue(e *Exchange) time.Duration {
 	return min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine)) - p.answer.RetryAfter
 }
 
-// isInTime reports whether e, the latest of the line, may be the retry that the answer asked for: it is up to a fifth of
-// the time late, which some clients add by chance, or up to a second, if nothing came in the second half of the time. In
-// a queue it may have waited for longer. But what comes without a rest behind more than any page has goes on by itself.
-func (p *plea) isInTime(e *Exchange) bool {
-	lateness := p.overdue(e)
-	isLoop := e.since <= p.answer.Arrival.Order && len(p.line.all)-1-p.at > queue
-	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.lateness(e) >= -precise && !isLoop &&
-		(lateness <= p.fifth() || lateness <= late && !p.noisy || lateness <= pause && e.waited)
-}
-
 // fifth is a fifth of the time that the answer asked for, 100 ms at the least.
 func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) }
 
-// asked is what a request asks of its place. A client may change it for a retry.
-type asked struct{ query, body uint64 }
-
-func (e *Exchange) asked() asked { return asked{e.Query, e.Body} }
-
-// asksFor reports whether e has the same query and body as other.
-func (e *Exchange) asksFor(other *Exchange) bool { return e.asked() == other.asked() }
-
-// tooSoon returns the first request that came sooner than the answer had asked for, if it can be no other caller's, or
-// nil: with the same query and body, or else any, over the connection of the answer or a new one, or else any, and one
-// that is not shown for another answer.
-func (c *trial) tooSoon(p *plea) *Exchange {
-	all, told := p.line.all, false
-	known := slices.Clone(all[max(0, p.at-ticks):p.at])
-	var best *Exchange
-	for i := p.at + 1; i < min(len(all), p.at+queue) && p.lateness(all[i]) < -tolerance && !(told && best.suits(p) == most); i++ {
-		e := all[i]
+// tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of several
+// that is the one that fits best: with the same query and body, over the connection of the answer or a new one, and not
+// shown for another answer.
+func (c *trial) tooSoon(p *plea) (early *Exchange) {
+	goesOn := p.goesOn()
+	for _, e := range p.line.all[p.at+1 : min(len(p.line.all), p.at+lookBack)] {
 		switch {
-		case e.Epoch != p.answer.Epoch, !e.follows(p.answer), !p.mayBeOf(e), e.again, e.keeps != nil && e.keeps.hurried == nil:
-		case p.mayBeQueued(e), p.isOfPair(e):
-		case p.isOfPoll(e, known):
-			known = append(known[max(0, len(known)-2*ticks):], e)
-		default:
-			if best == nil || e.suits(p) > best.suits(p) {
-				best = e
-			}
-			told = told || !c.isExcused(p, e)
+		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == 7:
+			return early
+		case e.Epoch != p.answer.Epoch, !e.follows(p.answer), e.again, p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
+		case early == nil || e.fits(p) > early.fits(p):
+			early = e
 		}
 	}
-	if !told {
-		return nil
-	}
-	best.shown = true
-	return best
+	return early
 }
 
-// most is what suits returns for a request with the query and body of the one that was asked, over its connection or a
-// new one, that is not shown for another answer.
-const most = 7
-
-// suits says how well e fits as the retry that came too soon, up to most.
-func (e *Exchange) suits(p *plea) (n int) {
+// fits says how well e fits as the retry that came too soon, up to 7.
+func (e *Exchange) fits(p *plea) (n int) {
 	if e.asksFor(p.answer) {
 		n += 4
 	}
@@ -223,33 +192,21 @@ func (e *Exchange) suits(p *plea) (n int) {
 	return n
 }
 
-// isExcused reports whether the one who was asked came in time, so that e, which came sooner, is another caller's. What
-// succeeds over the connection of the answer, or over one opened since, is a retry unless the other one came promptly,
-// and so it is if it came at once. Before the time is over nobody knows.
+// isExcused reports whether e may be of another caller than the one that was asked to wait. It is of another client, or
+// came in time for another answer. Or somebody came in time for this one and, if e was asked to wait, for that. But if e
+// was served, it is a retry if it came at once, or if the one in time did not come to the moment: that is more work of
+// the same caller. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
+	q := e.plea
 	switch {
+	case !mayBeSame(p.answer, e), e.keeps != nil && e.keeps.hurried == nil:
+		return true
 	case p.kept == nil:
 		return !c.waitIsOver(p.answer, p.answer.RetryAfter) || !e.asksFor(p.answer) && p.isTogether()
-	case p.goesOn(e), p.kept.plea != nil && p.kept.plea.hurried != nil:
-		return false
-	case !e.failed() && !e.Browser && p.connects(e):
-		return p.lateness(p.kept) <= p.fifth() && !p.isAtOnce(e)
+	case q == nil:
+		return e.Browser || e.Conn != p.answer.Conn && !(e.isSingle() && p.answer.isSingle()) || p.lateness(p.kept) <= p.fifth() && !(e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer))
 	}
-	q := e.plea // one caller waits longer each time
-	return q == nil || q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
-}
-
-// isAtOnce reports whether one caller sent the same again as soon as it had the answer, over the connection of that, or
-// with a connection for each request, unless the one in time came to the moment. Nobody else came meanwhile.
-func (p *plea) isAtOnce(e *Exchange) bool {
-	next := p.line.all[p.at+1:]
-	return next[0] == e && next[1] == p.kept && e.asksFor(p.answer) && !p.isTogether() && e.comesSoon(p.answer) &&
-		(e.before == p.answer && e.restSince(p.answer) <= atOnce || e.isSingle() && p.lateness(p.kept) > tolerance)
-}
-
-// connects reports whether e came over the connection of the answer, or over one opened since, or a proxy hides that.
-func (p *plea) connects(e *Exchange) bool {
-	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
+	return q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
 }
 
 // isTogether reports whether the request that was asked to wait was under way together with the one before or behind it.
@@ -258,18 +215,31 @@ func (p *plea) isTogether() bool {
 	return p.at > 0 && !l.all[p.at-1].endedBefore(p.answer) || p.at+1 < len(l.all) && !p.answer.endedBefore(l.all[p.at+1])
 }
 
-// mayBeOf reports whether e may be of the client that was asked. A browser keeps its connections, so that a guest with
-// another one is another client.
-func (p *plea) mayBeOf(e *Exchange) bool {
-	isGuest := func(e *Exchange) bool { return e.conn.began == 0 || e.conn.began >= e.Arrival.Order }
-	if p.line.session == "" && !e.Browser && isGuest(e) && isGuest(p.answer) && p.answer.conn.group == e.conn.group {
-		return true
-	}
-	guest := p.answer.guest()
-	return mayBeSame(p.answer, e) && (p.line.session != "" || !e.Browser || guest == nil || guest == e.guest())
+// connects reports whether e came over the connection of the answer, or over one opened since, or a proxy hides that.
+func (p *plea) connects(e *Exchange) bool {
+	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// mayBeQueued reports whether e may have waited in a browser's queue when the answer came (trafficOf).
+// goesOn reports whether the answer, the request in time and those between them, four at the least with the one before
+// or behind, came by one timer (isTimer). That does not wait.
+func (p *plea) goesOn() bool {
+	if p.kept == nil {
+		return false
+	}
+	all := p.line.all
+	last := p.at + slices.Index(all[p.at:], p.kept)
+	byTimer := func(from, to int) bool {
+		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(pausesOf(all[from:to+1]))
+	}
+	return byTimer(p.at, last) || byTimer(p.at-1, last) || byTimer(p.at, last+1)
+}
+
+// mayBeQueued reports whether e may have waited in a browser's queue when the answer came (callers).
 func (p *plea) mayBeQueued(e *Exchange) bool {
 	return e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
+}
+
+// asksFor reports whether e has the same query and body as other.
+func (e *Exchange) asksFor(other *Exchange) bool {
+	return e.Query == other.Query && e.Body == other.Body
 }

@@ -149,12 +149,6 @@ func (s *session) beganAfter(e *Exchange) bool {
 	return s != nil && e != nil && s.exchanges[0].Arrival.Order > e.Arrival.Order
 }
 
-// isRefreshing reports whether the latest refresh is under way.
-func (s *session) isRefreshing() bool {
-	n := len(s.refreshes)
-	return n > 0 && s.refreshes[n-1].End.Order == 0
-}
-
 // from returns the exchanges from first on; none for nil.
 func (s *session) from(first *Exchange) []*Exchange {
 	if first == nil {

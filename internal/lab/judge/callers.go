@@ -1,0 +1,301 @@
+// Callers: how many callers of a client a row of failures shows.
+
+package judge
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+const (
+	atOnce = 3 * time.Millisecond // one caller takes at most so long to send the next request
+	queue  = 60                   // callers on a page at most
+
+	mostBeginners = 9 // callers at most that begin one shortly after the other
+)
+
+// isCrowd reports whether a row may be the requests of several callers, each of whom tried fewer than five times. A row
+// is of one caller unless the record shows more: by its times (callers), by refreshes beside it (callersAtExpiry), or by
+// those who come back with success (cameBack). Until they have had the time for that, the row is a crowd's, unless it is
+// longer than any page's.
+//
+// Requests in the queue of one connection are one caller's, but for those that met the end of a token and all come back
+// at once with the next one.
+func (c *trial) isCrowd(row []*Exchange) bool {
+	row = withoutResent(row)
+	tries, shown := len(row), callers(row)
+	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
+	isQueue := false
+	if row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused) {
+		shown = c.callersAtExpiry(row, shown)
+		isQueue = len(roundsOf(row)) == 1 || row[0].sentAt.until(&row[tries-1].sentAt) <= stall
+	}
+	switch {
+	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
+		return true
+	case shown == 1 && !isQueue, tries > (chain-1)*queue:
+		return false
+	}
+	back, over := c.cameBack(row)
+	return !over || back >= tries || shown > 1 && mayBeOf(back)
+}
+
+// callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the same
+// time (besideOneAnother) or, if the row was not sent at one caller's pauses, one shortly after the other (beginners).
+//
+// In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
+// time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
+//
+// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And if
+// as many came in each of five rounds or more, there are no more callers.
+func callers(row []*Exchange) int {
+	pauses, rounds := pausesOf(row), roundsOf(row)
+	for i := range len(row) - chain + 1 {
+		five := row[i : i+chain]
+		shares := func(e *Exchange) bool { return e.Conn != five[0].Conn && !(e.isSingle() && five[0].isSingle()) }
+		if isTimer(pauses[i:i+chain-1]) && !slices.ContainsFunc(five, shares) {
+			return 1
+		}
+	}
+	if all := len(rounds); all >= chain && rounds[0] > 1 && slices.Min(rounds[:all-1]) == slices.Max(rounds) {
+		return rounds[0]
+	}
+	if row[0].Browser && row[0].Method == "GET" && (slices.Min(pauses) <= Idle || !isOneCallers(pauses)) {
+		return queue
+	}
+	if n := besideOneAnother(row, rounds); n > 1 || isOneCallers(pauses) {
+		return n
+	}
+	return beginners(row)
+}
+
+// besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
+// same time or have a kept connection. Or they are as many as came in the first round, or the second; but if these are
+// five for each that was under way, they are tries of those.
+func besideOneAnother(row []*Exchange, rounds []int) int {
+	n := sideBySide(row)
+	if n == 1 {
+		return 1
+	}
+	kept := make(map[int64]bool)
+	for _, e := range row {
+		if !e.isSingle() {
+			kept[e.Conn] = true
+		}
+	}
+	first := slices.Max(rounds[:min(len(rounds), 2)])
+	if first*2 >= (2*chain-1)*n {
+		first = 0
+	}
+	return max(n, first, len(kept))
+}
+
+// roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
+func roundsOf(row []*Exchange) []int {
+	rounds, end := []int{0}, Mark{}
+	for i, e := range row {
+		if i > 0 && end.until(&e.sentAt) > Idle && !e.waited {
+			rounds = append(rounds, 0)
+		}
+		rounds[len(rounds)-1]++
+		if e.End.Order > end.Order {
+			end = e.End
+		}
+	}
+	return rounds
+}
+
+// sideBySide returns how many requests of a row were under way at the same time, at the most. Two may be of one caller,
+// if the second went over a connection that its client had opened meanwhile, as many do when none is free at once.
+func sideBySide(row []*Exchange) (most int) {
+	inOrder := slices.Clone(row)
+	sort.SliceStable(inOrder, func(i, j int) bool { return inOrder[i].leftAt().Before(inOrder[j].leftAt()) })
+	var underWay []*Exchange
+	for _, e := range inOrder {
+		underWay = slices.DeleteFunc(underWay, func(other *Exchange) bool { return !other.isUnderWay(e.leftAt()) })
+		beside := slices.ContainsFunc(underWay, func(other *Exchange) bool { return other.isUnderWay(e.sentAt.Machine) })
+		underWay = append(underWay, e)
+		if beside || len(underWay) > 2 {
+			most = max(most, len(underWay))
+		}
+	}
+	return max(most, 1)
+}
+
+// beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
+// less than 100 ms (apart) after the answer to the one before, up to a rest of three times as long as those before. What
+// came at once (atOnce) is of the same caller.
+func beginners(row []*Exchange) int {
+	n, widest := 1, Idle/2
+	for i, rest := range pausesOf(row) {
+		if rest > apart || i > 0 && rest > 3*widest || row[0].sentAt.until(&row[i+1].sentAt) > stall {
+			break
+		}
+		if rest > atOnce {
+			n++
+		}
+		widest = max(widest, rest)
+	}
+	return min(n, mostBeginners)
+}
+
+// pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
+// before it had been answered.
+func pausesOf(row []*Exchange) []time.Duration {
+	pauses := make([]time.Duration, len(row)-1)
+	for i, e := range row[1:] {
+		pauses[i] = max(0, e.leftAt().Sub(row[i].End.Machine))
+	}
+	return pauses
+}
+
+// isOneCallers reports whether these pauses are one caller's: each as long as the one before or longer, but for a
+// quarter or a little (Idle), since machines hold their programs up. Once they may do so for longer (apart).
+func isOneCallers(pauses []time.Duration) bool {
+	held := false
+	for i := 1; i < len(pauses); i++ {
+		before := pauses[i-1]
+		switch shorter := before - pauses[i]; {
+		case shorter <= max(Idle, before/4):
+		case held || shorter > apart:
+			return false
+		default:
+			held = true
+		}
+	}
+	return true
+}
+
+// isTimer reports whether these pauses are rests (Idle) and the same, as one caller's timer makes them.
+func isTimer(pauses []time.Duration) bool {
+	least, most := slices.Min(pauses), slices.Max(pauses)
+	return least > Idle && most-least <= max(Idle/4, least/10)
+}
+
+// callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many. They
+// are several if requests came while the client refreshed. If it refreshed or gave up in time, all that came without a
+// rest may have waited for the same answer.
+func (c *trial) callersAtExpiry(row []*Exchange, shown int) int {
+	if shown == 1 && c.isBesideRefreshes(row) {
+		shown = 2
+	}
+	if shown > 1 && c.reactsTo(row) {
+		shown = max(shown, min(slices.Max(roundsOf(row)), queue))
+	}
+	return shown
+}
+
+// isBesideRefreshes reports whether requests of a row came while its client refreshed, for which a caller waits, or two
+// refreshes came one behind the other and with nothing of the row between. A client that tries a refresh again which
+// failed for now, refreshes until then.
+func (c *trial) isBesideRefreshes(row []*Exchange) bool {
+	i := 0
+	var before *Exchange
+	for _, r := range c.sessions[row[0].Session].refreshes {
+		if !inTime(row[len(row)-1], r) {
+			break
+		}
+		first := i
+		for i < len(row) && row[i].Arrival.Order < r.Arrival.Order {
+			i++
+		}
+		underWay := i < len(row) && !r.endedBefore(row[i])
+		if i > 0 && (underWay || before != nil && (i == first || before.failsForNow() && r.exchanged())) {
+			return true
+		}
+		if i > 0 {
+			before = r
+		}
+	}
+	return false
+}
+
+// reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401.
+func (c *trial) reactsTo(row []*Exchange) bool {
+	first, last := row[slices.IndexFunc(row, (*Exchange).refused)], row[len(row)-1]
+	reacts := func(e *Exchange) bool {
+		return e.Arrival.Order > first.Arrival.Order && inTime(last, e) && mayBeSame(first, e)
+	}
+	s := c.sessions[first.Session]
+	return slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(s.logouts, reacts) || slices.ContainsFunc(c.logins, reacts)
+}
+
+// cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between:
+// with a newer token or in a session that the user began later, and in time. over reports whether that time is over.
+func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
+	last, done, wait := row[len(row)-1], c.isDone(row), longestWait(row)
+	var back []*Exchange
+	for _, e := range c.record[c.after(row[0]):] {
+		if done.until(&e.sentAt) > reaction+wait {
+			break
+		}
+		if e.place() == last.place() && e.succeeded() && c.isOf(e, last) {
+			back = append(back, e)
+		}
+	}
+	return slices.Max(roundsOf(back)), c.isPast(done) && c.waitIsOver(last, wait)
+}
+
+// isDone returns when the last of a row had its answer, or the refreshes and logins that came in time for that; now, if
+// one is under way.
+func (c *trial) isDone(row []*Exchange) Mark {
+	last := row[len(row)-1]
+	done := last.free
+	for _, e := range c.record[c.after(row[0]):] {
+		switch {
+		case done.until(&e.sentAt) > reaction:
+			return done
+		case !(e.isRefresh() && e.Session == last.Session || e.isLogin() && mayBeSame(last, e)):
+		case e.End.Order == 0:
+			return c.now
+		case e.End.Order > done.Order:
+			done = e.End
+		}
+	}
+	return done
+}
+
+// isOf reports whether e is of the session of before, or of one in which its user logged in later.
+func (c *trial) isOf(e, before *Exchange) bool {
+	s := c.sessions[e.Session]
+	return e.Session == before.Session || e.User == before.User && s.beganAfter(before) && s.exchanges[0].isLogin()
+}
+
+// isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
+// two_refreshes tells of that.
+func (c *trial) isAftermath(e *Exchange) bool {
+	return e.Code == "token_revoked" && e.isAccess() && c.sessions[e.Session].raced.justBefore(e)
+}
+
+// withoutResent returns a row without what an HTTP library may have sent by itself, at once, for a request whose
+// connection was cut. It does so twice at most, as Chromium does.
+func withoutResent(row []*Exchange) (tries []*Exchange) {
+	next, sent := 0, make([]int, len(row)) // index of the next that may have been sent again; how often each had been
+	for i, e := range row {
+		for next < i && (!row[next].isCut() || sent[next] == 2 || row[next].End.until(&e.sentAt) > opening) {
+			next++
+		}
+		if next < i && row[next].endedBefore(e) {
+			sent[i] = sent[next] + 1
+			next++
+		} else {
+			tries = append(tries, e)
+		}
+	}
+	return tries
+}
+
+// longestWait returns how long the answers ask to wait with Retry-After, at most.
+func longestWait(row []*Exchange) (wait time.Duration) {
+	for _, e := range row {
+		wait = max(wait, e.RetryAfter)
+	}
+	return wait
+}
+
+// after returns the index in the record of what came next after e.
+func (c *trial) after(e *Exchange) int {
+	i, _ := slices.BinarySearchFunc(c.record, e.Arrival.Order+1, func(e *Exchange, order int) int { return e.Arrival.Order - order })
+	return i
+}
