@@ -4,7 +4,6 @@ package judge
 
 import (
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -71,11 +70,11 @@ func callers(row []*Exchange) int {
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
-// same time or have a kept connection. Or they are as many as came in the first round, or the second; but if these are
-// five for each that was under way, they are tries of those.
+// same time or have a kept connection, or came in the first round or the second. But a round of five for each that was
+// under way has tries of those.
 func besideOneAnother(row []*Exchange, rounds []int) int {
-	n := sideBySide(row)
-	if n == 1 {
+	most := sideBySide(row)
+	if most == 1 {
 		return 1
 	}
 	kept := make(map[int64]bool)
@@ -84,11 +83,13 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 			kept[e.Conn] = true
 		}
 	}
-	first := slices.Max(rounds[:min(len(rounds), 2)])
-	if first*2 >= (2*chain-1)*n {
-		first = 0
+	n := max(most, len(kept))
+	for _, round := range rounds[:min(len(rounds), 2)] {
+		if round*2 < (2*chain-1)*most { // one or another may have come too late to be under way with the rest
+			n = max(n, round)
+		}
 	}
-	return max(n, first, len(kept))
+	return n
 }
 
 // roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
@@ -106,21 +107,15 @@ func roundsOf(row []*Exchange) []int {
 	return rounds
 }
 
-// sideBySide returns how many requests of a row were under way at the same time, at the most. Two may be of one caller,
-// if the second went over a connection that its client had opened meanwhile, as many do when none is free at once.
+// sideBySide returns how many requests of a row were under way at the same time, at the most.
 func sideBySide(row []*Exchange) (most int) {
-	inOrder := slices.Clone(row)
-	sort.SliceStable(inOrder, func(i, j int) bool { return inOrder[i].leftAt().Before(inOrder[j].leftAt()) })
 	var underWay []*Exchange
-	for _, e := range inOrder {
-		underWay = slices.DeleteFunc(underWay, func(other *Exchange) bool { return !other.isUnderWay(e.leftAt()) })
-		beside := slices.ContainsFunc(underWay, func(other *Exchange) bool { return other.isUnderWay(e.sentAt.Machine) })
+	for _, e := range row {
+		underWay = slices.DeleteFunc(underWay, func(other *Exchange) bool { return !other.isUnderWay(e.sentAt.Machine) })
 		underWay = append(underWay, e)
-		if beside || len(underWay) > 2 {
-			most = max(most, len(underWay))
-		}
+		most = max(most, len(underWay))
 	}
-	return max(most, 1)
+	return most
 }
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each

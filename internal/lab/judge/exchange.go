@@ -53,7 +53,6 @@ type Exchange struct {
 	waited bool      // its connection had not rested (Idle)
 	plea   *plea     // what its answer asked for with Retry-After; nil: nothing
 	keeps  *plea     // what another answer had asked for, and it came in time; nil: nothing
-	shown  bool      // it is told as a retry that came too soon
 	again  bool      // it may have been sent again with a new token, as others that got 401 (line.isSentAgain)
 	row    *Exchange // the first of the unbroken row of requests of its session that it is in (findRows)
 

@@ -32,6 +32,7 @@ var failures = []row{
 	{"four times", loop(4, "c1 me a0 503 injected"), ""},
 	{"over connections cut by a fault", loops(5, "cX me a0 0 lost\nafter 100ms"), "repeated_failure[2 3 4 5 6]"},
 	{"over connections cut by a fault, which a library may repeat by itself", loops(5, "cX me a0 0 lost"), ""},
+	{"over connections cut by a fault, more than a library repeats by itself", loops(15, "cX me a0 0 lost"), "repeated_failure[" + numbers(2, 16) + "]"},
 	{"five callers side by side over connections cut by a fault, which a library repeats by itself", "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 0 lost\n" +
 		"slow 5ms c11 me a0 | c12 me a0 | c13 me a0 | c14 me a0 | c15 me a0 0 lost", ""},
 	{"HEAD and GET in turn", loop(3, "c1 me:HEAD a0 401 token_revoked\nc1 me:GET a0 401 token_revoked") + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
@@ -58,6 +59,7 @@ var failures = []row{
 	{"a loop, while another user logs in", loop(3, "c1 me a0 503 injected\nafter 120ms") + "c1 login - 200 other stranger\nc1 me b0 200 stranger\n" + loop(3, "c1 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 7 8 9]"},
 	{"a loop with a dead token over connections of a pool, over which another user logs in", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 401 token_revoked\nc1 login - 200 other stranger\nafter 200ms\nc2 me a0 401 token_revoked\n" +
 		"c2 login - 200 other stranger\nafter 200ms\nc3 me a0 401 token_revoked\nafter 200ms\n" + loop(2, "c3 me a0 401 token_revoked\nafter 200ms"), "repeated_failure[5 7 9 10 11]"},
+	{"a poll with a dead token, while its client has logged in once", "c1 login - 200 other\n" + loop(6, "c1 me a0 401 token_revoked\nc1 me b0 200\nafter 20ms"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a dead session that is refreshed each time, and a login in the end", "c1 me a0 200\n" + loop(6, "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 300ms") +
 		"c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[" + numbers(3, 14) + "]"},
 	{"the same wrong password over two connections, and the right one much later", "c2 me a0 200\n" + loop(3, "c1 login - 401 invalid_credentials injected\nafter 3s\nc2 login - 401 invalid_credentials injected\nafter 3s") +
@@ -133,6 +135,7 @@ var failures = []row{
 		"c1 me a0 401 token_revoked\nafter 1s\nc2 login - 200 other\nc1 me b0 200", "repeated_failure[3 4 5 6 7]"},
 	{"one caller over three connections in turn, and a login", "c2 me a0 200\nc3 me a0 200\n" + loop(2, "c1 me a0 401 token_revoked\nafter 300ms\nc2 me a0 401 token_revoked\nafter 300ms\nc3 me a0 401 token_revoked\nafter 300ms") +
 		"c1 login - 200 other\nc2 me b0 200", "repeated_failure[4 5 6 7 8 9]"},
+	{"a browser's poll in a service that is down, where the page asked twice at first", "browser\n" + loop(2, "slow 5ms c1 me a0 503 injected") + "after 1500ms\n" + loop(5, "slow 5ms c1 me a0 503 injected\nafter 500ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8]"},
 	{"widgets that poll during a slow refresh, all sent again at once, and that poll on", expired + "c2 refresh r0 200 later\n" + loop(6, "after 330ms\nslow 5ms c1 me a0 401 token_expired") + "after 200ms\nlater\n" +
 		loop(7, "c1 me a1 200") + loop(7, "after 330ms\nc1 me a1 200"), ""},
 	{"two polls in step during a slow refresh, all sent again at once, and that poll on", "advance 15m\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nc3 refresh r0 200 later\n" + loop(6, "after 300ms\nslow 5ms c1 me a0 | c2 me a0 401 token_expired") +
@@ -140,6 +143,8 @@ var failures = []row{
 	{"callers a little apart, of whom all but one are sent again", expired + "c2 refresh r0 200 later\n" + loop(4, "after 20ms\nslow 5ms c1 me a0 401 token_expired") + "after 300ms\nlater\n" + loop(4, "c1 me a1 200") + "after 3s",
 		""},
 	{"three widgets a little apart, of whom two try once more", each("slow 5ms c1 me a0 503 injected\nafter %s", "28ms", "15ms", "300ms", "28ms", "6s"), ""},
+	{"six widgets side by side in an outage, and a poll that goes on with a dead token", "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\nafter 1s\n" +
+		loop(10, "slow 5ms c1 me a0 401 token_revoked\nafter 300ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]"},
 	{"twelve callers in the queue of one connection, behind a slow refresh", "advance 15m\n" + loop(12, "slow 5ms c1 me a0 401 token_expired") + "c2 refresh r0 200 later\nafter 2200ms\nlater\n" + loop(12, "c1 me a1 200") + "after 3s", ""},
 	{"a worker that goes on with a dead token beside a page that logs in anew", "c2 me a0 200\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 20ms\nc1 login - 200 other\nc1 me b0 200\nafter 200ms\n" +
 		loop(4, "slow 5ms c2 me a0 401 token_revoked\nafter 60ms") + "c1 me b0 200\n" + loop(5, "slow 5ms c2 me a0 401 token_revoked\nafter 60ms") + "c1 logout b0 204\nafter 3s", "repeated_failure[7 8 9 10 12 13 14 15 16]"},
@@ -209,6 +214,7 @@ var failures = []row{
 	{"a page that tries over two connections in turn", "browser\nopen c2\n" + loop(4, "after 283ms\nc1 me a0 404 injected\nafter 283ms\nc2 me a0 404 injected\n"), "repeated_failure[2 3 4 5 6 7 8 9]"},
 	{"a page that tries with pauses, and then refreshes", "browser\nadvance 15m\n" + loop(12, "c1 me a0 401 token_expired\nafter 70ms\n") + "c1 refresh r0 200\nc1 me a1 200\nafter 3s", "repeated_failure[" + numbers(2, 13) + "]"},
 	{"a loop right before the policy is changed", loop(10, "c1 me a0 401 token_revoked\nafter 1s\n") + "policy allow\nafter 3s", "repeated_failure[" + numbers(2, 11) + "]"},
+	{"a page that polls, then tries to refresh in vain, and polls once more", "browser\n" + loop(7, "c1 me a0 401 token_revoked\nafter 3s\n") + "c1 refresh r0 401 token_revoked\nc1 me a0 401 token_revoked\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 10]"},
 	{"a loop over two connections in turn, and a login later", "c1 me a0 200 | c2 listing a0 200\n" + loop(3, "after 300ms\nc1 me a0 500 injected\nafter 300ms\nc2 me a0 500 injected\n") + "after 3s\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
 		"repeated_failure[4 5 6 7 8 9]"},
 	{"a page that meets the error of its login time and again", "browser\n" + loop(6, "c3 login:POST - 503 injected\nafter 500ms"), "repeated_failure[2 3 4 5 6 7]"},
@@ -245,6 +251,8 @@ var failures = []row{
 		"c1 me a0 500 injected\nafter 80ms\nc1 me a0 500 injected\nafter 160ms\nc1 me a0 500 injected\nafter 320ms\nc1 me a0 500 injected\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
 	{"callers over two connections, each served at the second try", loop(6, "c1 me a0 | c2 me a0 503 injected") + "after 1s\n" + loop(6, "c1 me a0 | c2 me a0 200"), ""},
 	{"callers over two connections, one of whom tries again", loop(6, "c1 me a0 | c2 me a0 503 injected") + "after 1s\nc1 me a0 200", "repeated_failure[" + numbers(2, 13) + "]"},
+	{"a page that refreshes in vain, tries again at once, and polls", "browser\nc1 me a0 200\nc1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 me a0 401 token_revoked\n" + loop(6, "after 700ms\nc1 me a0 401 token_revoked") + "after 3s",
+		"repeated_failure[3 5 6 7 8 9 10 11]"},
 	{"a poll over two connections in turn, and a login a minute later", "c1 me a0 200 | c2 listing a0 200\n" + loop(4, "after 1s\nc1 me a0 401 token_revoked\nafter 1s\nc2 me a0 401 token_revoked\n") + "after 60s\nc1 login - 200 other\nc1 me b0 200\nafter 3s",
 		"repeated_failure[4 5 6 7 8 9 10 11]"},
 	{"a poll over two connections in turn, and a login at once", "c1 me a0 200 | c2 listing a0 200\n" + loop(4, "after 1s\nc1 me a0 401 token_revoked\nafter 1s\nc2 me a0 401 token_revoked\n") + "c2 login - 200 other\nc2 me b0 200\nafter 3s",
@@ -258,20 +266,26 @@ var failures = []row{
 		"c1 me a0 503 injected\nafter 131ms\nc2 me a0 503 injected", ""},
 	{"two widgets 30 ms apart, one of which comes again after a pause", loop(4, "c1 me a0 503 injected\nafter 30ms\nc1 me a0 503 injected\nafter 1s") + "after 7s\n" +
 		loop(4, "c1 me a0 503 injected\nafter 1s"), ""},
+	{"five widgets that load one after the other and each try twice", loop(2, "c1 me a0 503 injected\nafter 36ms\nc1 me a0 503 injected\nafter 20ms\nc1 me a0 503 injected\nafter 39ms\nc1 me a0 503 injected\nafter 22ms\nc1 me a0 503 injected\nafter 900ms"), ""},
 	{"a poller that tries five times at once each time", loops(3, loop(5, "slow 5ms c1 me a0 503 injected")+"after 2s"), "repeated_failure[" + numbers(2, 16) + "]"},
 	{"five tries at regular distances, and more work later", loop(5, "slow 5ms c1 me a0 503 injected\nafter 80ms") + "after 500ms\n" + loop(5, "c1 me a0 200\nafter 80ms"), "repeated_failure[2 3 4 5 6]"},
 	{"three callers that are each served at the third try", loop(2, "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 440ms") +
 		"c1 me a0 200\nafter 18ms\nc1 me a0 200\nafter 27ms\nc1 me a0 200", ""},
+	{"a poll through an outage of the refresh", expired + loop(4, "c1 refresh r0 503 injected\nafter 1s\nc1 me a0 401 token_expired\nafter 1s\nc1 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(3, "c1 me a1 200\nafter 1s"),
+		"repeated_failure[2 4 5 7 8 10 11 13 14]"},
 	{"a loop, and later the end of the token", "c1 me a0 200\nadvance 14m\n" + loop(8, "c1 me a0 503 injected\nafter 300ms") + "advance 2m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 300ms\nc1 refresh r0 200\n" +
 		loop(9, "c1 me a1 200\nafter 50ms"), "repeated_failure[3 4 5 6 7 8 9 10]"},
 	{"three widgets that each try twice while the server is down, and then the end of the token", loop(2, "slow 5ms c1 me a0 503 injected\nafter 8ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 480ms") + "advance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 200\n" +
 		loop(3, "c1 me a1 200") + "after 9s", ""},
 	{"two widgets in step that give up, and a click", loop(3, "slow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 980ms") + "after 400ms\nc1 me a0 503 injected\nafter 9s", ""},
+	{"five widgets at distances that are much alike, three tries each", loop(3, "slow 5ms c1 me a0 503 injected\nafter 9ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected\nafter 8ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 900ms"), ""},
+	{"four widgets, while the server comes back", "slow 5ms c1 me a0 503 injected\nafter 8ms\nslow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\nafter 370ms\nslow 5ms c1 me a0 503 injected\nafter 9ms\nslow 5ms c1 me a0 503 injected\nafter 5ms\nslow 5ms c1 me a0 200\nafter 17ms\nslow 5ms c1 me a0 503 injected\nafter 770ms\nslow 5ms c1 me a0 200\nafter 9ms\nslow 5ms c1 me a0 200\nafter 9s", ""},
 	{"a poll through a short outage", loop(5, "slow 5ms c1 me a0 503 injected\nafter 100ms") + loop(9, "c1 me a0 200\nafter 100ms"), "repeated_failure[2 3 4 5 6]"},
 	{"six callers that begin one after the other, and each wait as they are asked", loop(6, "slow 5ms c1 me a0 503 injected wait=1s\nafter 25ms") + "after 830ms\n" + loop(6, "c1 me a0 200\nafter 30ms"), ""},
 	{"widgets that load during a slow refresh that is refused, and give up", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked later\n" + loop(6, "after 25ms\nc1 me a0 401 token_revoked") + "later\nafter 3s", ""},
 	{"two widgets that each try seven times while the server is down, the first time with what their library sends again", "c1 me a0 | c2 me a0 200\nafter 300ms\n" +
 		"slow 5ms c1 me a0 | c2 me a0 0 lost\nslow 5ms c4 me a0 | c5 me a0 0 lost\n" + loops(6, "after 200ms\nslow 5ms cX me a0 | cY me a0 0 lost") + "after 3s", "repeated_failure[" + numbers(4, 19) + "]"},
+	{"clicks in a browser, and two widgets", "browser\n" + loops(6, "after 1300ms\nc1 me a0 503 injected\nafter 400ms\n") + "c1 me a0 | c2 me a0 503 injected\nafter 3s", "repeated_failure[" + numbers(2, 9) + "]"},
 	{"two callers, each of whom pauses by chance, three tries each", "c1 me a0 503 injected\nafter 22ms\nc1 me a0 503 injected\nafter 410ms\nc1 me a0 503 injected\nafter 280ms\nc1 me a0 503 injected\nafter 600ms\nc1 me a0 503 injected\nafter 190ms\nc1 me a0 503 injected\nafter 9s", ""},
 	{"three callers 40 ms apart that pause by chance, four tries each", "c1 me a0 503 injected\nafter 38ms\nc1 me a0 503 injected\nafter 44ms\nc1 me a0 503 injected\nafter 350ms\nc1 me a0 503 injected\nafter 90ms\nc1 me a0 503 injected\nafter 520ms\nc1 me a0 503 injected\nafter 700ms\nc1 me a0 503 injected\nafter 60ms\nc1 me a0 503 injected\nafter 410ms\nc1 me a0 503 injected\nafter 900ms\nc1 me a0 503 injected\nafter 1300ms\nc1 me a0 503 injected\nafter 240ms\nc1 me a0 503 injected\nafter 9s", ""},
 	{"callers whose first tries take longer than half of their pauses", "c1 me a0 503 injected\nafter 60ms\nc1 me a0 503 injected\nafter 50ms\nc1 me a0 503 injected\nafter 200ms\nc1 me a0 503 injected\nafter 55ms\nc1 me a0 503 injected\nafter 60ms\nc1 me a0 503 injected\nafter 195ms\nc1 me a0 503 injected\nafter 62ms\nc1 me a0 503 injected\nafter 48ms\nc1 me a0 503 injected\nafter 9s", ""},
@@ -284,10 +298,13 @@ var failures = []row{
 	{"callers that meet the end of the token one a little after the other, whose one refresh fails for now and is then refused", "advance 15m\nc1 me a0 401 token_expired\nafter 17ms\nc1 me a0 401 token_expired\nafter 44ms\nc1 me a0 401 token_expired\nafter 23ms\nc1 me a0 401 token_expired\nafter 31ms\nc1 me a0 401 token_expired\nafter 58ms\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 500ms\nc1 refresh r0 401 token_expired\nafter 3s", ""},
 	{"jobs one a little after the other, all sent again after the refresh", "advance 15m\nc1 me a0 401 token_expired\nafter 17ms\nc1 me a0 401 token_expired\nafter 44ms\nc1 me a0 401 token_expired\nafter 23ms\nc1 me a0 401 token_expired\nafter 31ms\nc1 me a0 401 token_expired\nafter 58ms\nc1 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(6, "c1 me a1 200"), ""},
 	{"a poll each 40 ms, whose one refresh is refused at last", "advance 15m\nc1 me a0 401 token_expired\nafter 40ms\nc1 me a0 401 token_expired\nafter 41ms\nc1 me a0 401 token_expired\nafter 40ms\nc1 me a0 401 token_expired\nafter 42ms\nc1 me a0 401 token_expired\nafter 40ms\nc1 me a0 401 token_expired\nc1 refresh r0 401 token_expired\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop whose pauses are the time that other work takes", "c1 me a0 503 injected\nafter 12ms\nc1 me a0 503 injected\nslow 90ms c1 login - 200 other\nc1 me a0 503 injected\n" +
+		"after 12ms\nc1 me a0 503 injected\nc1 listing - 200\nc1 me a0 503 injected", "repeated_failure[2 3 5 6 8]"},
 	{"a page of a list and two widgets that load one after the other, four tries each", loop(4, "c1 listing a0 503 injected\nafter 5ms\nc1 me a0 503 injected\nafter 25ms\nc1 me a0 503 injected\nafter 460ms"), ""},
 	{"one caller whose first pauses grow by chance, and whose later ones change", "slow 5ms c1 me a0 503 injected\nafter 128ms\nslow 5ms c1 me a0 503 injected\nafter 210ms\nslow 5ms c1 me a0 503 injected\nafter 233ms\nslow 5ms c1 me a0 503 injected\nafter 699ms\nslow 5ms c1 me a0 503 injected\nafter 1011ms\nslow 5ms c1 me a0 503 injected\nafter 584ms\nslow 5ms c1 me a0 503 injected\nafter 757ms\nslow 5ms c1 me a0 503 injected\nafter 9s", "repeated_failure[" + numbers(2, 9) + "]"},
 	{"a caller whose pauses grow up to a limit", "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 50ms\nslow 5ms c1 me a0 503 injected\nafter 100ms\nslow 5ms c1 me a0 503 injected\nafter 200ms\nslow 5ms c1 me a0 503 injected\nafter 200ms\nslow 5ms c1 me a0 503 injected\nafter 200ms\nslow 5ms c1 me a0 503 injected\nafter 200ms\nslow 5ms c1 me a0 503 injected\nafter 9s", "repeated_failure[" + numbers(2, 9) + "]"},
 	{"a caller whose pauses grow up to a limit, without a retry at once", "slow 5ms c1 me a0 503 injected\nafter 100ms\nslow 5ms c1 me a0 503 injected\nafter 200ms\nslow 5ms c1 me a0 503 injected\nafter 400ms\nslow 5ms c1 me a0 503 injected\nafter 400ms\nslow 5ms c1 me a0 503 injected\nafter 400ms\nslow 5ms c1 me a0 503 injected\nafter 9s", "repeated_failure[" + numbers(2, 7) + "]"},
+	{"three widgets 15 ms apart whose library sends the first retry at once", "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 3ms\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 272ms\nslow 5ms c1 me a0 503 injected\nafter 10ms\nslow 5ms c1 me a0 503 injected\nafter 9ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
 	{"tries at once, between which the test advances the clock", loop(2, "slow 5ms c1 me a0 503 injected") + "advance 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"two quick tries, and three more after a rest", loop(2, "slow 5ms c1 me a0 503 injected") + "after 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"a loop of a test that advances the clock before each try, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nadvance 4s\nslow 60ms c1 me a0 503 injected\nadvance 4s\n" + loop(5, "slow 5ms c1 me a0 503 injected\nadvance 4s"), "repeated_failure[" + numbers(2, 8) + "]"},
@@ -295,6 +312,8 @@ var failures = []row{
 	{"a poller that tries ten times at each tick, and thinks a little before each", loop(3, "slow 5ms c1 me a0 503 injected\nafter 0ms\nslow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 5ms\nslow 5ms c1 me a0 503 injected\nafter 0ms\nslow 5ms c1 me a0 503 injected\nafter 2ms\nslow 5ms c1 me a0 503 injected\nafter 6ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 3ms\nslow 5ms c1 me a0 503 injected\nafter 0ms\n"+"after 1s"), "repeated_failure[" + numbers(2, 31) + "]"},
 	{"three quick tries and then slower ones, and more work after the one that works", "slow 5ms c1 me a0 503 injected\n" + loop(3, "after 50ms\nslow 5ms c1 me a0 503 injected\n") + "after 500ms\nslow 5ms c1 me a0 503 injected\nafter 500ms\nc1 me a0 200\nafter 10ms\nc1 me a0 200 query=2\nafter 10ms\nc1 me a0 200 query=3\nafter 10ms\nc1 me a0 200 query=4\nafter 10ms\nc1 me a0 200 query=5\nafter 10ms\nc1 me a0 200 query=6\nafter 10ms\nc1 me a0 200 query=7\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"one caller that waits longer each time, and a click of another", "slow 5ms c1 me a0 503 injected\nafter 200ms\nslow 5ms c1 me a0 503 injected\nafter 408ms\nslow 5ms c1 me a0 503 injected\nafter 474ms\nslow 5ms c1 me a0 503 injected\nafter 334ms\nslow 5ms c1 me a0 503 injected\nafter 1614ms\nslow 5ms c1 me a0 503 injected\nafter 9s", "repeated_failure[" + numbers(2, 7) + "]"},
+	{"a loop with one lull on a busy machine", "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 60ms\n" + loop(4, "slow 5ms c1 me a0 503 injected"), "repeated_failure[" + numbers(2, 8) + "]"},
+	{"five widgets whose library sends the first retry at once", "slow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 8ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 6ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 6ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 417ms\nslow 5ms c1 me a0 503 injected\nafter 15ms\nslow 5ms c1 me a0 503 injected\nafter 13ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\nafter 13ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
 	{"two widgets that load together and pause by chance, not for long", "c1 me a0 | c2 me a0 503 injected\nafter 50ms\nslow 5ms c1 me a0 503 injected\nafter 19ms\nslow 5ms c1 me a0 503 injected\nafter 69ms\nslow 5ms c1 me a0 503 injected\nafter 74ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
 	{"two callers that each try six times", "c1 me a0 | c2 me a0 503 injected\n" + loop(5, "after 214ms\nslow 5ms c1 me a0 503 injected\nafter 14ms\nslow 5ms c1 me a0 503 injected") + "after 3s", "repeated_failure[" + numbers(2, 13) + "]"},
 	{"a loop on answers that cannot be read", loop(5, "slow 5ms c1 me a0 200 malformed"), "repeated_failure[2 3 4 5 6]"},
@@ -320,6 +339,8 @@ var failures = []row{
 	{"a program with a connection for each request, started six times with a dead token, that logs in", each("c1%[1]s me a0 401 token_revoked\nc2%[1]s login - 200 other\nc3%[1]s me b0 200\nafter 1s", "1", "2", "3", "4", "5", "6"), ""},
 	{"eight tasks with a lock that each send a refused refresh for their own 401", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 | c7 me a0 | c8 me a0 401 token_revoked\n" +
 		each("slow 12ms c%s refresh r0 401 token_revoked", "1", "2", "3", "4", "5", "6", "7", "8") + "after 3s", ""},
+	{"six queries of a page that each try four times, torn apart by a busy machine", "browser\n" + loop(4, each("slow 5ms c1 me a0 503 injected query=%s\nafter 90ms", "1", "2")+"after 150ms\n"+
+		each("slow 5ms c1 me a0 503 injected query=%s\nafter 130ms", "3", "4", "5", "6")+"after 1s"), ""},
 	{"a page in a loop with another query for each try", "browser\n" + each("c1 me a0 503 injected query=%s\nafter 300ms", "1", "2", "3", "4", "5", "6") + "after 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"a client whose calls each begin with its first token, refresh and succeed", "advance 15m\n" + "c1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 1500ms\nc1 me a0 401 token_expired\nc1 refresh r1 200\nc1 me a2 200\nafter 1500ms\n" +
 		"c1 me a0 401 token_expired\nc1 refresh r2 200\nc1 me a3 200\nafter 1500ms\nc1 me a0 401 token_expired\nc1 refresh r3 200\nc1 me a4 200\nafter 1500ms\n" +
@@ -332,7 +353,12 @@ var failures = []row{
 	{"three widgets that each try twice, one of them 8 ms late", "slow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 18ms\nslow 5ms c1 me a0 503 injected\n" +
 		"after 900ms\nslow 5ms c1 me a0 503 injected\nafter 19ms\nslow 5ms c1 me a0 503 injected\nafter 10ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
 	{"two widgets that load 10 ms apart, try three times each, and wait three seconds", loop(3, "slow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 2985ms"), ""},
+	{"workers whose library sends the first retry at once", "slow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\nafter 16ms\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\n" +
+		"after 570ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 1170ms\nslow 5ms c1 me a0 503 injected\nafter 24ms\nslow 5ms c1 me a0 503 injected\nafter 9s", ""},
 	{"two callers who each refresh in vain, time and again", "c1 me a0 | c2 me a0 401 token_revoked\n" + loop(6, "c1 refresh r0 | c2 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(4, 15) + "]"},
+	{"six threads over two connections, with three tries each", loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 90ms\n" + loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 190ms\n" +
+		loop(3, "c1 me a0 | c2 me a0 503 injected") + "after 3s", ""},
+	{"a page that loads twice and then polls by one timer", "browser\nslow 5ms c1 me a0 503 injected\nslow 5ms c1 me a0 503 injected\n" + loop(7, "after 993ms\nslow 5ms c1 me a0 503 injected\n") + "after 3s", "repeated_failure[" + numbers(2, 10) + "]"},
 	{"callers over four connections that wait as they are asked, some twice", loop(4, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected") + "c1 me a0 429 rate_limited wait=1s injected\nafter 1s\n" +
 		"c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 rate_limited wait=1s injected\n" + loop(3, "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200") + "c1 me a0 200\nafter 1s\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 200\nafter 3s", ""},
 	{"a page that loads twice, polls by one timer, and is clicked once", "browser\nc1 me a0 503 injected\nc1 me a0 503 injected\n" + loop(4, "after 993ms\nc1 me a0 503 injected\n") + "after 400ms\nc1 me a0 503 injected\nafter 592ms\nc1 me a0 503 injected\n" +
@@ -343,6 +369,7 @@ var failures = []row{
 	{"two workers at the same time, each of whose wrong passwords is followed by the right one", "c1 login:POST - 401 invalid_credentials injected\n" +
 		loop(6, "c2 login:POST - 401 invalid_credentials injected later\nc1 login:POST - 200 other\nlater\n"+
 			"c1 login:POST - 401 invalid_credentials injected later\nc2 login:POST - 200 other\nlater"), ""},
+	{"a poller that tries twelve times at each tick, with other work before some tries", loop(3, "slow 5ms c1 me a0 503 injected\nafter 0ms\nslow 5ms c1 me a0 503 injected\nafter 11ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 12ms\nslow 5ms c1 me a0 503 injected\nafter 0ms\nslow 5ms c1 me a0 503 injected\nafter 2ms\nslow 5ms c1 me a0 503 injected\nafter 9ms\nslow 5ms c1 me a0 503 injected\nafter 1ms\nslow 5ms c1 me a0 503 injected\nafter 3ms\nslow 5ms c1 me a0 503 injected\nafter 10ms\nslow 5ms c1 me a0 503 injected\nafter 4ms\nslow 5ms c1 me a0 503 injected\nafter 0ms\n"+"after 1s"), "repeated_failure[" + numbers(2, 37) + "]"},
 	{"five wrong passwords, and then the right one", loop(5, "c1 login:POST - 401 invalid_credentials injected\n") + "c1 login:POST - 200 other", "repeated_failure[2 3 4 5 6]"},
 	{"a loop while somebody mistypes a password", loop(8, "c1 me a0 401 token_revoked") + "c2 login - 401 stranger invalid_credentials injected\nafter 3s", "repeated_failure[2 3 4 5 6 7 8 9]"},
 	{"two tabs in a loop without end", loop(40, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 81) + "]"},

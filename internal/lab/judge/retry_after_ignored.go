@@ -47,7 +47,6 @@ func (c *trial) retryAfterIgnored() {
 	var early, before groups
 	for _, p := range all {
 		if p.hurried = c.tooSoon(p); p.hurried != nil {
-			p.hurried.shown = true
 			before.add(p.line.session, p.answer)
 			early.add(p.line.session, p.hurried)
 		}
@@ -80,7 +79,7 @@ type plea struct {
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
-	e.plea, e.keeps, e.shown = nil, nil, false
+	e.plea, e.keeps = nil, nil
 	l.all = append(l.all, e)
 	l.match(e)
 	if e.isAccess() && (l.renewed == nil || e.Token.Generation > l.renewed.Token.Generation) {
@@ -114,7 +113,7 @@ func (l *line) isSentAgain(e *Exchange) bool {
 // the one whose time was over first. Each request is in time for one answer only, so that there are as many callers who
 // waited.
 func (l *line) match(e *Exchange) {
-	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].overdue(e) > max(late, l.pleas[0].fifth())) {
+	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].isOver(e)) {
 		l.pleas = l.pleas[1:]
 	}
 	best := -1
@@ -139,12 +138,28 @@ func (l *line) match(e *Exchange) {
 	}
 }
 
-// isInTime reports whether e may be the retry that the answer asked for: it is up to a fifth of the time late, 100 ms at
-// the least, which some clients add by chance, or up to a second, if nothing came in the second half of the time.
+// isInTime reports whether e may be the retry that the answer asked for: by one of the clocks, for a test may advance the
+// other while its client waits, it is up to a fifth of the time late, 100 ms at the least, which some clients add by
+// chance, or up to a second, if nothing came in the second half of the time.
 func (p *plea) isInTime(e *Exchange) bool {
-	lateness := p.overdue(e)
-	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.lateness(e) >= -precise &&
-		(lateness <= p.fifth() || lateness <= late && !p.noisy)
+	leeway := p.fifth()
+	if !p.noisy {
+		leeway = max(leeway, late)
+	}
+	inTime := func(waited time.Duration) bool {
+		lateness := waited - p.answer.RetryAfter
+		return lateness >= -precise && lateness <= leeway
+	}
+	end := &p.answer.End
+	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch &&
+		(inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine)))
+}
+
+// isOver reports whether the time in which somebody may come for the answer was over by both clocks when e came.
+func (p *plea) isOver(e *Exchange) bool {
+	end := &p.answer.End
+	waited := min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine))
+	return waited-p.answer.RetryAfter > max(late, p.fifth())
 }
 
 // lateness returns how long after the time that the answer had asked for e was sent; less than 0 if it was sooner.
@@ -152,23 +167,16 @@ func (p *plea) lateness(e *Exchange) time.Duration {
 	return p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
 }
 
-// overdue is the lateness by the clock by which less time has passed: a test may advance the other while a client waits.
-func (p *plea) overdue(e *Exchange) time.Duration {
-	end := &p.answer.End
-	return min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine)) - p.answer.RetryAfter
-}
-
 // fifth is a fifth of the time that the answer asked for, 100 ms at the least.
 func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) }
 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of several
-// that is the one that fits best: with the same query and body, over the connection of the answer or a new one, and not
-// shown for another answer.
+// that is the one that fits best: with the same query and body, over the connection of the answer or a new one.
 func (c *trial) tooSoon(p *plea) (early *Exchange) {
 	goesOn := p.goesOn()
 	for _, e := range p.line.all[p.at+1 : min(len(p.line.all), p.at+lookBack)] {
 		switch {
-		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == 7:
+		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == 3:
 			return early
 		case e.Epoch != p.answer.Epoch, !e.follows(p.answer), e.again, p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
 		case early == nil || e.fits(p) > early.fits(p):
@@ -178,15 +186,12 @@ func (c *trial) tooSoon(p *plea) (early *Exchange) {
 	return early
 }
 
-// fits says how well e fits as the retry that came too soon, up to 7.
+// fits says how well e fits as the retry that came too soon, up to 3.
 func (e *Exchange) fits(p *plea) (n int) {
 	if e.asksFor(p.answer) {
-		n += 4
-	}
-	if p.connects(e) {
 		n += 2
 	}
-	if !e.shown {
+	if p.connects(e) {
 		n++
 	}
 	return n

@@ -1,0 +1,51 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCallers: a row of failures is told if it has more than four for each caller that the record shows.
+func TestCallers(t *testing.T) {
+	t.Parallel()
+	const settled = "after 3s"    // what the client may do in time, it has done
+	round := func(n int) string { // of callers side by side, and a pause that changes from round to round
+		return "slow 5ms " + strings.Repeat("cX me a0 | ", n-1) + "cX me a0 503 injected\n"
+	}
+	numbered := func(n int, pauses ...string) (text string) { // rounds over the same connections
+		for _, pause := range pauses {
+			line := round(n)
+			for i := range n {
+				line = strings.Replace(line, "cX", "c"+string(rune('2'+i)), 1)
+			}
+			text += line + "after " + pause + "\n"
+		}
+		return text
+	}
+	const more = "c2 me a0 503 injected\n"
+	apart := func(pauses ...string) (text string) { // two callers, 20 ms apart
+		for _, pause := range pauses {
+			text += "slow 5ms c1 me a0 503 injected\nafter 15ms\nslow 5ms c1 me a0 503 injected\nafter " + pause + "\n"
+		}
+		return text
+	}
+	check(t, []row{
+		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
+		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
+		{"two side by side: eight", numbered(2, "200ms", "300ms", "250ms", "200ms") + settled, ""},
+		{"two side by side: nine", numbered(2, "200ms", "300ms", "250ms", "200ms") + more + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"seven side by side: 28", numbered(7, "200ms", "300ms", "250ms", "200ms") + settled, ""},
+		{"seven side by side: 29", numbered(7, "200ms", "300ms", "250ms", "200ms") + more + settled, "repeated_failure[" + numbers(2, 30) + "]"},
+		{"two a little apart: eight", apart("200ms", "400ms", "800ms", "1s") + settled, ""},
+		{"two a little apart: nine", apart("200ms", "400ms", "800ms", "1s") + "c1 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"a page without a pause: 240", "browser\n" + loop(240, "c1 me a0 503 injected") + settled, ""},
+		{"a page without a pause: 241", "browser\n" + loop(241, "c1 me a0 503 injected") + settled, "repeated_failure[" + numbers(2, 242) + "]"},
+		{"a page with pauses: four", "browser\n" + loop(4, "c1 me a0 503 injected\nafter 50ms") + settled, ""},
+		{"a page with pauses: five", "browser\n" + loop(5, "c1 me a0 503 injected\nafter 50ms") + settled, "repeated_failure[2 3 4 5 6]"},
+		{"six side by side, and four ticks of one", numbered(6, "300ms") + loop(4, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, ""},
+		{"six side by side, and five ticks of one", numbered(6, "500ms") + loop(5, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, "repeated_failure[" + numbers(2, 12) + "]"},
+		{"three side by side: five rounds of three", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + settled, "repeated_failure[" + numbers(2, 16) + "]"},
+		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
+			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
+	})
+}
