@@ -10,8 +10,6 @@ import (
 const (
 	atOnce = 3 * time.Millisecond // one caller takes at most so long to send the next request
 	queue  = 60                   // callers on a page at most
-
-	mostBeginners = 9 // callers at most that begin one shortly after the other
 )
 
 // isCrowd reports whether a row may be the requests of several callers, each of whom tried fewer than five times. A row
@@ -51,9 +49,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 func callers(row []*Exchange) int {
 	pauses, rounds := pausesOf(row), roundsOf(row)
 	for i := range len(row) - chain + 1 {
-		five := row[i : i+chain]
-		shares := func(e *Exchange) bool { return e.Conn != five[0].Conn && !(e.isSingle() && five[0].isSingle()) }
-		if isTimer(pauses[i:i+chain-1]) && !slices.ContainsFunc(five, shares) {
+		if isTimer(pauses[i:i+chain-1]) && mayBeAlone(row[i:i+chain]) {
 			return 1
 		}
 	}
@@ -67,6 +63,12 @@ func callers(row []*Exchange) int {
 		return n
 	}
 	return beginners(row)
+}
+
+// mayBeAlone reports whether requests came over one connection, or with a connection for each.
+func mayBeAlone(requests []*Exchange) bool {
+	first := requests[0]
+	return !slices.ContainsFunc(requests, func(e *Exchange) bool { return e.Conn != first.Conn && !(e.isSingle() && first.isSingle()) })
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -85,7 +87,7 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	}
 	n := max(most, len(kept))
 	for _, round := range rounds[:min(len(rounds), 2)] {
-		if round*2 < (2*chain-1)*most { // one or another may have come too late to be under way with the rest
+		if round < chain*most {
 			n = max(n, round)
 		}
 	}
@@ -119,20 +121,18 @@ func sideBySide(row []*Exchange) (most int) {
 }
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
-// less than 100 ms (apart) after the answer to the one before, up to a rest of three times as long as those before. What
-// came at once (atOnce) is of the same caller.
+// less than 100 ms (apart) after the answer to the one before. What came at once (atOnce) is of the same caller.
 func beginners(row []*Exchange) int {
-	n, widest := 1, Idle/2
+	n := 1
 	for i, rest := range pausesOf(row) {
-		if rest > apart || i > 0 && rest > 3*widest || row[0].sentAt.until(&row[i+1].sentAt) > stall {
+		if rest > apart || row[0].sentAt.until(&row[i+1].sentAt) > stall {
 			break
 		}
 		if rest > atOnce {
 			n++
 		}
-		widest = max(widest, rest)
 	}
-	return min(n, mostBeginners)
+	return n
 }
 
 // pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
@@ -225,7 +225,7 @@ func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 		if done.until(&e.sentAt) > reaction+wait {
 			break
 		}
-		if e.place() == last.place() && e.succeeded() && c.isOf(e, last) {
+		if e.place() == last.place() && e.succeeded() && c.isOf(e, row[0]) {
 			back = append(back, e)
 		}
 	}

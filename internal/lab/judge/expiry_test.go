@@ -91,6 +91,8 @@ func TestSpentRefreshToken(t *testing.T) {
 func TestRefreshWithoutNeed(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"behind the access token sent to refresh", "c1 refresh a0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
+		{"behind the refresh token sent to me", "c1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
 		{"of tabs that each have a pair of their own, where reuse is allowed", "policy allow\nadvance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +
 			"c1 refresh r0 200\nc2 refresh r0 200\nc3 refresh r0 200\nc1 me a1 200\nc2 me a2 200\nc3 me a3 200\nadvance 16m\nc1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a4 200\n" +
 			"after 200ms\nc2 me a2 401 token_expired\nc2 refresh r2 200\nc2 me a5 200\nafter 200ms\nc3 me a3 401 token_expired\nc3 refresh r3 200\nc3 me a6 200", ""},

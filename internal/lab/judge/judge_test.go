@@ -70,7 +70,6 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"together", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s", ""},
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
-		{"a poll that goes on in its rhythm over the connections of others", "c1 me a0 200\nc2 listing a0 200\nafter 500ms\nc1 me a0 200\nafter 500ms\nc2 me a0 429 injected wait=2s\n" + loop(8, "after 500ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[5 6]"},
 		{"a poll that begins a second after the start", "c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\n" + loop(3, "after 100ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[6 7]"},
 		{"a client that tries again after 300 ms each time", "c1 me a0 200\nafter 700ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"a client that tries again after 300 ms each time, after other work", "c1 me a0 200\nafter 298ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
@@ -85,6 +84,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a retry at once, and one in time", "c1 me a0 503 injected wait=2s\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
 		{"a poll that does not care", loop(20, "c1 me a0 503 injected wait=1s\nafter 300ms") + loop(9, "c1 me a0 200\nafter 300ms"),
 			"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] retry_after_ignored[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22]"},
+		{"with a connection for each request, and more work later", "c2 me a0 503 injected wait=2s\nafter 200ms\nc3 me a0 200\nafter 2500ms\nc4 me a0 200\nafter 3s", "retry_after_ignored[2 3]"},
+		{"a poll with changing pauses that does not wait", "c1 me a0 503 injected wait=1s\n" + each("after %s\nc1 me a0 503 injected wait=1s", "750ms", "850ms", "700ms") + "after 3s", "retry_after_ignored[2 3 4 5]"},
 		{"tries that wait longer each time", "c1 me a0 503 injected wait=3s\nafter 1s\nc1 me a0 503 injected wait=3s\nafter 2s\nc1 me a0 200\nafter 5s", "retry_after_ignored[2 3 4]"},
 		{"a retry soon, and one in time", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 2s\nc1 me a0 200\nafter 1s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
@@ -183,6 +184,8 @@ func TestRetryAfterOfJobsAndPolls(t *testing.T) {
 		{"four threads with a connection for each request, the first of whom waits as it is asked", "slow 6ms c1 me a0 200\nslow 6ms c3 me a0 503 injected wait=1s\n" + each("after 14ms\nc%s me a0 200", "4", "5", "6") + "after 956ms\nc7 me a0 200\nafter 3s", ""},
 		{"one of two callers who waits, while the test advances the clock", "c2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 300ms\nc2 me a0 200\nadvance 3s\nafter 720ms\nc1 me a0 200\nafter 3s", ""},
 		{"three widgets of which a library sends one again, and that too soon", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 503 injected wait=2s\nafter 300ms\nc1 me a1 200\nafter 9s", "retry_after_ignored[6 7] not_repeated[4 5]"},
+		{"two users who log in half a period apart, and wait as they are asked", "c2 login - 200 other\nc2 me b0 200\nc1 me a0 200\nafter 1s\n" +
+			loop(2, each("slow 5ms c%s login - 429 injected wait=1s body=x\nafter 496ms", "1", "2")) + "slow 5ms c1 login - 429 injected wait=1s body=x\nafter 497ms\nslow 5ms c2 login - 429 injected wait=1s body=x\nafter 5s", ""},
 		{"six jobs that start by chance, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "300ms", "200ms", "410ms", "89ms") + each("c1 me a0 %s", "200\nafter 180ms", "503 injected wait=1s\nafter 118ms",
 			"200\nafter 200ms", "200\nafter 10ms", "503 injected wait=1s\nafter 399ms", "200\nafter 269ms", "200\nafter 330ms", "200\nafter 3s"), ""},
 		{"six workers that begin over more than half of the time, and wait as they are asked", each("c1 me a0 429 injected wait=1s\nafter %s", "70ms", "190ms", "110ms", "160ms", "90ms", "370ms") +

@@ -16,10 +16,10 @@ const spare = 2 * time.Minute
 //
 // Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race
 // has just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by
-// one. Nor are refreshes a habit that each follow a 401 for a token in the wrong place (isMisplaced), or for another
-// token over the same connection.
+// one. Nor is one early behind a 401 for a token in the wrong place (isMisplaced). Refreshes are no habit that each follow
+// a 401 for another token over the same connection.
 func (c *trial) refreshWithoutNeed(s *session) {
-	early := slices.DeleteFunc(s.earlyRefreshes(), c.followsRace)
+	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool { return c.followsRace(r) || s.isMisplaced(r) })
 	inHabit := make([]bool, len(early))
 	for i := habitual - 1; i < len(early); i++ {
 		first, last := early[i-habitual+1], early[i]
@@ -38,7 +38,7 @@ func (c *trial) refreshWithoutNeed(s *session) {
 			once = append(once, r)
 		}
 	}
-	if !slices.ContainsFunc(often, func(r *Exchange) bool { return !s.isMisplaced(r) && (r.before == nil || !r.before.refused()) }) {
+	if !slices.ContainsFunc(often, func(r *Exchange) bool { return r.before == nil || !r.before.refused() }) {
 		often = nil
 	}
 	const what = " refreshed although more than half of the access token's lifetime (expires_in) was left"

@@ -104,10 +104,10 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 // beganAnew reports whether the user logged in between two requests of one client, or with a connection for each, and
 // used the new session: the tests of a suite, or the starts of a program, may each find the same dead session.
 func (c *trial) beganAnew(last, e *Exchange) bool {
-	single := last.isSingle() && e.isSingle()
-	if last.client != e.client && !single || last.Presented <= Unset {
+	if last.client != e.client || last.Presented <= Unset {
 		return false
 	}
+	single := last.isSingle() && e.isSingle()
 	session := "" // of the latest login
 	for _, b := range c.between(last, e) {
 		switch {

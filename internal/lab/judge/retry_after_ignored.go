@@ -178,7 +178,7 @@ func (c *trial) tooSoon(p *plea) (early *Exchange) {
 		switch {
 		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == 3:
 			return early
-		case e.Epoch != p.answer.Epoch, !e.follows(p.answer), e.again, p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
+		case e.Epoch != p.answer.Epoch, !e.follows(p.answer), e.again, !mayBeSame(p.answer, e), p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
 		case early == nil || e.fits(p) > early.fits(p):
 			early = e
 		}
@@ -197,14 +197,14 @@ func (e *Exchange) fits(p *plea) (n int) {
 	return n
 }
 
-// isExcused reports whether e may be of another caller than the one that was asked to wait. It is of another client, or
-// came in time for another answer. Or somebody came in time for this one and, if e was asked to wait, for that. But if e
+// isExcused reports whether e may be of another caller than the one that was asked to wait. It came in time for another
+// answer. Or somebody came in time for this one and, if e was asked to wait, for that. But if e
 // was served, it is a retry if it came at once, or if the one in time did not come to the moment: that is more work of
 // the same caller. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	q := e.plea
 	switch {
-	case !mayBeSame(p.answer, e), e.keeps != nil && e.keeps.hurried == nil:
+	case e.keeps != nil && e.keeps.hurried == nil:
 		return true
 	case p.kept == nil:
 		return !c.waitIsOver(p.answer, p.answer.RetryAfter) || !e.asksFor(p.answer) && p.isTogether()
@@ -225,18 +225,15 @@ func (p *plea) connects(e *Exchange) bool {
 	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// goesOn reports whether the answer, the request in time and those between them, four at the least with the one before
-// or behind, came by one timer (isTimer). That does not wait.
+// goesOn reports whether the answer, the request in time and those between them, four at the least, came by one timer
+// (isTimer) and may be one caller's. That does not wait.
 func (p *plea) goesOn() bool {
 	if p.kept == nil {
 		return false
 	}
-	all := p.line.all
-	last := p.at + slices.Index(all[p.at:], p.kept)
-	byTimer := func(from, to int) bool {
-		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(pausesOf(all[from:to+1]))
-	}
-	return byTimer(p.at, last) || byTimer(p.at-1, last) || byTimer(p.at, last+1)
+	between := p.line.all[p.at:]
+	n := slices.Index(between, p.kept) + 1
+	return n >= 4 && isTimer(pausesOf(between[:n])) && mayBeAlone(between[:n])
 }
 
 // mayBeQueued reports whether e may have waited in a browser's queue when the answer came (callers).

@@ -26,7 +26,7 @@ type session struct {
 	expired      earliest          // answers token_expired
 	refused      earliest          // answers 401 to an access token, but token_revoked
 	revoked      earliest          // answers token_revoked to an access token
-	misplaced    []*Exchange       // answered 401 since a token was in the address, or the refresh token sent for the other
+	misplaced    []*Exchange       // answered 401 since a token was in the address, or sent for the other
 	used         earliest          // answers to an access token
 	given        map[int]*Exchange // by generation: the last answer that gave the pair
 	firstRefused map[int]*Exchange // by generation: the first request with its access token that was answered 401
@@ -79,7 +79,7 @@ func (s *session) add(e *Exchange) {
 	if e.Token != nil && e.saw("token_expired") {
 		s.expired.add(e)
 	}
-	if e.refused() && e.Code == "token_wrong_type" && e.Operation != "refresh" {
+	if e.refused() && e.Code == "token_wrong_type" {
 		s.misplaced = append(s.misplaced, e)
 	}
 	if !e.isAccess() {
