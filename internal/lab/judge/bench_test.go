@@ -13,6 +13,7 @@ func BenchmarkJudge(b *testing.B) {
 		"a loop":        "c1 me aNOW 503 injected\n",
 		"a slow poll":   "after 6s\nc1 me aNOW 401 token_expired\n",
 		"reused tokens": "c1 refresh r0 401 token_reused\n",
+		"Retry-After":   "c1 me aNOW 503 injected wait=5s\n",
 		"refreshes":     "c1 refresh rNOW 200\n",
 	} {
 		b.Run(name, func(b *testing.B) {

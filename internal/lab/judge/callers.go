@@ -48,13 +48,11 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // as many came in each of five rounds or more, there are no more callers.
 func callers(row []*Exchange) int {
 	pauses, rounds := pausesOf(row), roundsOf(row)
-	for i := range len(row) - chain + 1 {
-		if isTimer(pauses[i:i+chain-1]) && mayBeAlone(row[i:i+chain]) {
-			return 1
-		}
+	if hasTimer(row) {
+		return 1
 	}
 	if all := len(rounds); all >= chain && rounds[0] > 1 && slices.Min(rounds[:all-1]) == slices.Max(rounds) {
-		return rounds[0]
+		return max(rounds[0], kept(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && (slices.Min(pauses) <= Idle || !isOneCallers(pauses)) {
 		return queue
@@ -65,12 +63,6 @@ func callers(row []*Exchange) int {
 	return beginners(row)
 }
 
-// mayBeAlone reports whether requests came over one connection, or with a connection for each.
-func mayBeAlone(requests []*Exchange) bool {
-	first := requests[0]
-	return !slices.ContainsFunc(requests, func(e *Exchange) bool { return e.Conn != first.Conn && !(e.isSingle() && first.isSingle()) })
-}
-
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
 // same time or have a kept connection, or came in the first round or the second. But a round of five for each that was
 // under way has tries of those.
@@ -79,19 +71,24 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if most == 1 {
 		return 1
 	}
-	kept := make(map[int64]bool)
-	for _, e := range row {
-		if !e.isSingle() {
-			kept[e.Conn] = true
-		}
-	}
-	n := max(most, len(kept))
+	n := max(most, kept(row))
 	for _, round := range rounds[:min(len(rounds), 2)] {
 		if round < chain*most {
 			n = max(n, round)
 		}
 	}
 	return n
+}
+
+// kept returns how many kept connections a row came over.
+func kept(row []*Exchange) int {
+	conns := make(map[int64]bool)
+	for _, e := range row {
+		if !e.isSingle() {
+			conns[e.Conn] = true
+		}
+	}
+	return len(conns)
 }
 
 // roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
@@ -162,10 +159,29 @@ func isOneCallers(pauses []time.Duration) bool {
 	return true
 }
 
-// isTimer reports whether these pauses are rests (Idle) and the same, as one caller's timer makes them.
-func isTimer(pauses []time.Duration) bool {
-	least, most := slices.Min(pauses), slices.Max(pauses)
-	return least > Idle && most-least <= max(Idle/4, least/10)
+// hasTimer reports whether five in a row came by one timer.
+func hasTimer(row []*Exchange) bool {
+	for i := range len(row) - chain + 1 {
+		if isTimer(row[i : i+chain]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle), and
+// over one connection or with a connection for each.
+func isTimer(requests []*Exchange) bool {
+	first := requests[0]
+	least, most := time.Duration(1<<62), time.Duration(0)
+	for i, e := range requests[1:] {
+		pause := e.leftAt().Sub(requests[i].End.Machine)
+		least, most = min(least, pause), max(most, pause)
+		if least <= Idle || most-least > max(Idle/4, least/10) || e.Conn != first.Conn && !(e.isSingle() && first.isSingle()) {
+			return false
+		}
+	}
+	return true
 }
 
 // callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many. They
@@ -181,11 +197,11 @@ func (c *trial) callersAtExpiry(row []*Exchange, shown int) int {
 	return shown
 }
 
-// isBesideRefreshes reports whether requests of a row came while its client refreshed, for which a caller waits, or two
-// refreshes came one behind the other and with nothing of the row between. A client that tries a refresh again which
-// failed for now, refreshes until then.
+// isBesideRefreshes reports whether requests of a row came while its client refreshed, for which a caller waits; or, if
+// none came by a timer, whether two refreshes came one behind the other and with nothing of the row between. A client that
+// tries a refresh again which failed for now, refreshes until then.
 func (c *trial) isBesideRefreshes(row []*Exchange) bool {
-	i := 0
+	i, timer := 0, hasTimer(row)
 	var before *Exchange
 	for _, r := range c.sessions[row[0].Session].refreshes {
 		if !inTime(row[len(row)-1], r) {
@@ -196,7 +212,7 @@ func (c *trial) isBesideRefreshes(row []*Exchange) bool {
 			i++
 		}
 		underWay := i < len(row) && !r.endedBefore(row[i])
-		if i > 0 && (underWay || before != nil && (i == first || before.failsForNow() && r.exchanged())) {
+		if i > 0 && (underWay || before != nil && (i == first && !timer || before.failsForNow() && r.exchanged())) {
 			return true
 		}
 		if i > 0 {

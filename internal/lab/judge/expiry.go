@@ -178,7 +178,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 		case !before && (r.End.Order == 0 || !inTime(r, e)):
 			return false
 		case !e.isAccess():
-		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r):
+		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r) && granted.End.until(&e.sentAt) <= reaction:
 			if other := e.behindFailed(); again(e, other) {
 				unsent.drop(e, func(left *Exchange) bool { return left == other })
 			}

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -26,7 +27,7 @@ func (c *trial) repeatedFailure() {
 	for _, row := range c.rows() {
 		for first := row[0]; len(row) >= chain; {
 			n := 1
-			for n < len(row) && !c.beganAnew(row[n-1], row[n]) {
+			for n < len(row) && !c.beganAnew(first, row[n-1], row[n]) {
 				n++
 			}
 			if loop := chained(row[:n]); len(loop) > 0 && !c.renewsMost(first, row[:n]) && !c.isCrowd(row[:n]) {
@@ -79,9 +80,7 @@ func (c *trial) rows() [][]*Exchange {
 				}
 			}
 		case c.told[e], e.InAddress && e.refused(), e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil: // its caller waited as asked
-		case e.Hub == http.StatusPartialContent && !e.isCut(): // a part, although a fault cut it, is not in vain
-			delete(open, f)
-		case !ok || !goesOn(rows[i], e):
+		case !ok || !goesOn(rows[i], e) || e.isNextPart(rows[i]):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
 		default:
@@ -89,6 +88,13 @@ func (c *trial) rows() [][]*Exchange {
 		}
 	}
 	return rows
+}
+
+// isNextPart reports whether e asks for another part of a download than the last of a row, which got some of its part
+// although a fault cut it. That was not in vain.
+func (e *Exchange) isNextPart(row []*Exchange) bool {
+	last := row[len(row)-1]
+	return last.Hub == http.StatusPartialContent && !last.isCut() && !e.asksFor(last)
 }
 
 // goesOn reports whether e may be a link of a chain with one of a row.
@@ -101,24 +107,25 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 	return false
 }
 
-// beganAnew reports whether the user logged in between two requests of one client, or with a connection for each, and
-// used the new session: the tests of a suite, or the starts of a program, may each find the same dead session.
-func (c *trial) beganAnew(last, e *Exchange) bool {
+// beganAnew reports whether a session was used for the first time between two requests of one client, or with a
+// connection for each, in which the user had logged in after first: the tests of a suite, or the starts of a program, may
+// each find the same dead session.
+func (c *trial) beganAnew(first, last, e *Exchange) bool {
 	if last.client != e.client || last.Presented <= Unset {
 		return false
 	}
 	single := last.isSingle() && e.isSingle()
-	session := "" // of the latest login
-	for _, b := range c.between(last, e) {
-		switch {
-		case b.client != e.client && !(single && b.isSingle()), !b.succeeded(), cmp.Or(last.User, b.User) != b.User:
-		case b.isLogin():
-			session = b.Session
-		case session != "" && b.Session == session:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.between(last, e), func(b *Exchange) bool {
+		return b.isAccess() && b.succeeded() && (b.client == e.client || single && b.isSingle()) &&
+			cmp.Or(last.User, b.User) == b.User && b.Session != last.Session && c.isFirstUse(b, first)
+	})
+}
+
+// isFirstUse reports whether b is the first request behind the login to its session, which came after first.
+func (c *trial) isFirstUse(b, first *Exchange) bool {
+	s := c.sessions[b.Session]
+	i := len(s.exchanges) - len(s.from(b))
+	return i > 0 && s.exchanges[i-1].isLogin() && s.exchanges[i-1].Arrival.Order > first.Arrival.Order
 }
 
 // renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening) or

@@ -183,8 +183,9 @@ var failures = []row{
 	{"threads over two connections of a slow server, each sent again at once", "advance 15m\nslow 300ms c1 me a0 | c2 me a0 401 token_expired\nslow 20ms c1 refresh r0 200\n" +
 		loop(9, "slow 300ms c1 me a1 | c2 me a1 200\nslow 300ms c1 me a0 | c2 me a0 401 token_expired") + "slow 300ms c1 me a1 | c2 me a1 200\nafter 3s", ""},
 	{"a download in parts, each right at the second try", loop(6, "c1 file a0 503 injected\nafter 200ms\nc1 file a0 206\n") + "after 3s", ""},
-	{"a download that goes on each time where it was cut", "c1 file a0 200 malformed\n" + loop(6, "c1 file a0 206 malformed\nafter 200ms") + "c1 file a0 206", ""},
-	{"a download of which a part comes at every other try", "c1 file a0 200 malformed\n" + loops(6, "cX file a0 206 lost\nafter 200ms\ncY file a0 206 malformed\nafter 200ms") + "c1 file a0 206\nafter 3s", ""},
+	{"a download that goes on each time where it was cut", "c1 file a0 200 malformed\n" + each("c1 file a0 206 malformed query=%s\nafter 200ms", "1", "2", "3", "4", "5", "6") + "c1 file a0 206 query=7", ""},
+	{"a download that asks for the same part each time", loop(6, "c1 file a0 206 malformed query=1\nafter 200ms"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a download of which a part comes at every other try", "c1 file a0 200 malformed\n" + each("c%[1]s file a0 206 lost query=%[1]s\nafter 200ms\nc%[1]s0 file a0 206 malformed query=%[1]s\nafter 200ms", "2", "3", "4", "5", "6", "7") + "c1 file a0 206 query=8\nafter 3s", ""},
 	{"a download of which nothing more comes", "c1 file a0 200 malformed\n" + loops(6, "cX file a0 206 lost\nafter 200ms") + "c1 file a0 206\nafter 3s", "repeated_failure[2 3 4 5 6 7 8]"},
 	{"a search that each key begins anew, while one refresh is under way", "advance 15m\nc1 me a0 401 token_expired query=a\nc2 refresh r0 200 later\n" + each("after 100ms\nc1 me a0 401 token_expired query=%s", "b", "c", "d", "e", "f") + "later\nc1 me a1 200 query=f\nafter 3s", "not_repeated[2 3 4 5 6 7]"},
 	{"a search with a letter taken back, while one refresh is under way", "advance 15m\nc1 me a0 401 token_expired query=a\nc2 refresh r0 200 later\n" + each("after 100ms\nc1 me a0 401 token_expired query=%s", "b", "c", "b", "d", "e") + "later\nc1 me a1 200 query=e\nafter 3s", "not_repeated[2 3 5 6 7]"},
@@ -312,6 +313,9 @@ var failures = []row{
 	{"nine callers over two connections, each once", loop(4, "slow 5ms c1 me a0 | c2 me a0 503 injected") + "slow 5ms c1 me a0 503 injected", ""},
 	{"widgets that load during a slow login, and come back with it", "c1 me a0 401 token_revoked\nc9 refresh r0 401 token_revoked\nc9 login - 200 other later\n" +
 		loop(5, "after 150ms\nslow 5ms c1 me a0 | c2 me a0 401 token_revoked") + "later\n" + loop(6, "c1 me b0 | c2 me b0 200"), ""},
+	{"by a timer with the expired token, and two refreshes", "advance 16m\n" + loop(6, "after 150ms\nslow 5ms c1 me a0 401 token_expired") + "c1 refresh r0 200\nafter 20ms\nc1 refresh r0 401 token_reused",
+		"repeated_failure[2 3 4 5 6 7] two_refreshes[8 9]"},
+	{"four threads over a connection each, four tries each", loop(4, each("slow 5ms c%s me a0 503 injected\nafter 31ms", "2", "3")+"after 20ms\n"+each("slow 5ms c%s me a0 503 injected\nafter 20ms", "4", "5")+"after 200ms"), ""},
 	{"two quick tries, and three more after a rest", loop(2, "slow 5ms c1 me a0 503 injected") + "after 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"a loop of a test that advances the clock before each try, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nadvance 4s\nslow 60ms c1 me a0 503 injected\nadvance 4s\n" + loop(5, "slow 5ms c1 me a0 503 injected\nadvance 4s"), "repeated_failure[" + numbers(2, 8) + "]"},
 	{"a loop with pauses, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nafter 100ms\nslow 405ms c1 me a0 503 injected\nafter 100ms\n" + loop(4, "slow 5ms c1 me a0 503 injected\nafter 100ms"), "repeated_failure[2 3 4 5 6 7]"},

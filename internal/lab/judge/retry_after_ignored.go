@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,8 @@ const (
 	// precise is how much earlier it may come that is to excuse another one, which came too soon. A client that sends
 	// by the clock, whatever it is answered, is as much too early as the answer took: an error takes 5 ms.
 	precise = 2 * time.Millisecond
+
+	waiting = 4 * queue // answers at most for which a request may have come in time
 )
 
 // retryAfterIgnored: a request was sent again sooner than the answer to it had asked for with Retry-After (RFC 9110
@@ -25,20 +28,20 @@ const (
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
-		session string
-		body    uint64
+		user string
+		body uint64
 	}
 	lines := make(map[key]*line)
 	var all []*plea
 	for _, e := range c.record {
-		k := key{e.place(), e.Session, 0}
+		k := key{e.place(), cmp.Or(e.User, e.Session), 0}
 		if e.isRefresh() {
 			k.body = e.Presented
 		} else if e.Token == nil {
-			k.session, k.body = "", e.Body^e.Presented
+			k.user, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{session: k.session}
+			lines[k] = &line{trial: c}
 		}
 		if p := lines[k].add(e); p != nil {
 			all = append(all, p)
@@ -47,8 +50,12 @@ func (c *trial) retryAfterIgnored() {
 	var early, before groups
 	for _, p := range all {
 		if p.hurried = c.tooSoon(p); p.hurried != nil {
-			before.add(p.line.session, p.answer)
-			early.add(p.line.session, p.hurried)
+			session := ""
+			if p.answer.Token != nil {
+				session = p.answer.Session
+			}
+			before.add(session, p.answer)
+			early.add(session, p.hurried)
 		}
 	}
 	for i, shown := range early.each {
@@ -58,9 +65,9 @@ func (c *trial) retryAfterIgnored() {
 	}
 }
 
-// line is the same request, time and again.
+// line is the same request of a user, time and again.
 type line struct {
-	session string
+	*trial
 	all     []*Exchange // in order of arrival
 	pleas   []*plea     // that may still be kept
 	unsent  []*Exchange // were answered 401, and have not been sent again with a new token
@@ -74,6 +81,7 @@ type plea struct {
 	at      int       // index in line.all of the answer
 	noisy   bool      // in the second half of the time something came over this connection or a new one
 	kept    *Exchange // came in time
+	keptAt  int       // index in line.all of that
 	hurried *Exchange // came too soon, and is told
 }
 
@@ -117,7 +125,7 @@ func (l *line) match(e *Exchange) {
 		l.pleas = l.pleas[1:]
 	}
 	best := -1
-	for i, p := range l.pleas[:min(len(l.pleas), lookBack)] {
+	for i, p := range l.pleas[:min(len(l.pleas), waiting)] {
 		if !p.isInTime(e) {
 			continue
 		}
@@ -128,11 +136,11 @@ func (l *line) match(e *Exchange) {
 	}
 	if best >= 0 {
 		p := l.pleas[best]
-		p.kept, e.keeps = e, p
+		p.kept, p.keptAt, e.keeps = e, len(l.all)-1, p
 		l.pleas = slices.Delete(l.pleas, best, best+1)
 		return
 	}
-	for _, p := range l.pleas[:min(len(l.pleas), lookBack)] {
+	for _, p := range l.pleas[:min(len(l.pleas), waiting)] {
 		lateness := p.lateness(e)
 		p.noisy = p.noisy || lateness > -p.answer.RetryAfter/2 && lateness < -tolerance && p.connects(e)
 	}
@@ -151,8 +159,8 @@ func (p *plea) isInTime(e *Exchange) bool {
 		return lateness >= -precise && lateness <= leeway
 	}
 	end := &p.answer.End
-	return p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch &&
-		(inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine)))
+	return (inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine))) &&
+		p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.line.isOf(e, p.answer)
 }
 
 // isOver reports whether the time in which somebody may come for the answer was over by both clocks when e came.
@@ -173,12 +181,15 @@ func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of several
 // that is the one that fits best: with the same query and body, over the connection of the answer or a new one.
 func (c *trial) tooSoon(p *plea) (early *Exchange) {
+	if p.at+1 == len(p.line.all) {
+		return nil
+	}
 	goesOn := p.goesOn()
-	for _, e := range p.line.all[p.at+1 : min(len(p.line.all), p.at+lookBack)] {
+	for _, e := range p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)] {
 		switch {
 		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == 3:
 			return early
-		case e.Epoch != p.answer.Epoch, !e.follows(p.answer), e.again, !mayBeSame(p.answer, e), p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
+		case e.Epoch != p.answer.Epoch, e.Token != nil && e.Session != p.answer.Session, !e.follows(p.answer), e.again, !mayBeSame(p.answer, e), p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
 		case early == nil || e.fits(p) > early.fits(p):
 			early = e
 		}
@@ -225,15 +236,10 @@ func (p *plea) connects(e *Exchange) bool {
 	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// goesOn reports whether the answer, the request in time and those between them, four at the least, came by one timer
-// (isTimer) and may be one caller's. That does not wait.
+// goesOn reports whether the answer, the request in time and those between them, four at the least, came by one timer.
+// That does not wait.
 func (p *plea) goesOn() bool {
-	if p.kept == nil {
-		return false
-	}
-	between := p.line.all[p.at:]
-	n := slices.Index(between, p.kept) + 1
-	return n >= 4 && isTimer(pausesOf(between[:n])) && mayBeAlone(between[:n])
+	return p.kept != nil && p.keptAt-p.at >= 3 && isTimer(p.line.all[p.at:p.keptAt+1])
 }
 
 // mayBeQueued reports whether e may have waited in a browser's queue when the answer came (callers).

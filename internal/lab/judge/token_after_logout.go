@@ -34,13 +34,14 @@ func (c *trial) tokenAfterLogout(s *session) {
 	if end == nil {
 		return
 	}
-	var uses, gets []*Exchange // gets: of a browser, those of which one may wait for another
+	var uses, gets []*Exchange // gets: of a browser, those for which another may have waited
 	for _, e := range s.exchanges {
+		mayWait := e.Browser && e.Method == "GET"
 		switch {
-		case e.Browser && e.Method == "GET" && (e.Arrival.Order < end.logout.End.Order || e.comesBehindEqual(gets)):
-			gets = append(gets, e)
-		case e.usesToken() && end.covers(e):
+		case e.usesToken() && end.covers(e) && !(mayWait && e.comesBehindEqual(gets)):
 			uses = append(uses, e)
+		case mayWait:
+			gets = append(gets, e)
 		}
 	}
 	for _, e := range uses {
@@ -57,7 +58,7 @@ func (c *trial) tokenAfterLogout(s *session) {
 // before it: Chromium sends one at a time (trafficOf).
 func (e *Exchange) comesBehindEqual(gets []*Exchange) bool {
 	return slices.ContainsFunc(gets[max(0, len(gets)-lookBack):], func(before *Exchange) bool {
-		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= opening
+		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= Idle
 	})
 }
 
