@@ -48,19 +48,26 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // as many came in each of five rounds or more, there are no more callers.
 func callers(row []*Exchange) int {
 	pauses, rounds := pausesOf(row), roundsOf(row)
-	if hasTimer(row) {
+	if hasTimer(row, true) {
 		return 1
 	}
-	if all := len(rounds); all >= chain && rounds[0] > 1 && slices.Min(rounds[:all-1]) == slices.Max(rounds) {
+	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds) {
 		return max(rounds[0], kept(row))
 	}
-	if row[0].Browser && row[0].Method == "GET" && (slices.Min(pauses) <= Idle || !isOneCallers(pauses)) {
+	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
 		return queue
 	}
-	if n := besideOneAnother(row, rounds); n > 1 || isOneCallers(pauses) {
+	n := besideOneAnother(row, rounds)
+	if n > 1 {
 		return n
 	}
-	return beginners(row)
+	if conns := kept(row); conns > 2 && !hasTimer(row, false) { // one caller takes turns with two at most
+		n = conns
+	}
+	if isOneCallers(pauses) {
+		return n
+	}
+	return max(n, beginners(row))
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -80,15 +87,15 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	return n
 }
 
-// kept returns how many kept connections a row came over.
-func kept(row []*Exchange) int {
-	conns := make(map[int64]bool)
+// kept returns over how many connections a row came more than once.
+func kept(row []*Exchange) (n int) {
+	uses := make(map[int64]int)
 	for _, e := range row {
-		if !e.isSingle() {
-			conns[e.Conn] = true
+		if uses[e.Conn]++; uses[e.Conn] == 2 {
+			n++
 		}
 	}
-	return len(conns)
+	return n
 }
 
 // roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
@@ -142,42 +149,42 @@ func pausesOf(row []*Exchange) []time.Duration {
 	return pauses
 }
 
-// isOneCallers reports whether these pauses are one caller's: each as long as the one before or longer, but for a
-// quarter or a little (Idle), since machines hold their programs up. Once they may do so for longer (apart).
+// isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter or a
+// little (Idle), since machines hold their programs up. Once they may do so for longer (apart).
 func isOneCallers(pauses []time.Duration) bool {
-	held := false
-	for i := 1; i < len(pauses); i++ {
-		before := pauses[i-1]
-		switch shorter := before - pauses[i]; {
-		case shorter <= max(Idle, before/4):
+	longest, held := time.Duration(0), false
+	for _, pause := range pauses {
+		switch shorter := longest - pause; {
+		case shorter <= max(Idle, longest/4):
+			longest = max(longest, pause)
 		case held || shorter > apart:
 			return false
 		default:
-			held = true
+			longest, held = pause, true
 		}
 	}
 	return true
 }
 
-// hasTimer reports whether five in a row came by one timer.
-func hasTimer(row []*Exchange) bool {
+// hasTimer reports whether five in a row came by one timer (isTimer).
+func hasTimer(row []*Exchange, alone bool) bool {
 	for i := range len(row) - chain + 1 {
-		if isTimer(row[i : i+chain]) {
+		if isTimer(row[i:i+chain], alone) {
 			return true
 		}
 	}
 	return false
 }
 
-// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle), and
-// over one connection or with a connection for each.
-func isTimer(requests []*Exchange) bool {
+// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle). alone
+// asks as well that it had its connection, or one for each, for itself.
+func isTimer(requests []*Exchange, alone bool) bool {
 	first := requests[0]
 	least, most := time.Duration(1<<62), time.Duration(0)
 	for i, e := range requests[1:] {
-		pause := e.leftAt().Sub(requests[i].End.Machine)
+		pause := e.restSince(requests[i])
 		least, most = min(least, pause), max(most, pause)
-		if least <= Idle || most-least > max(Idle/4, least/10) || e.Conn != first.Conn && !(e.isSingle() && first.isSingle()) {
+		if least <= Idle || most-least > max(Idle/4, least/10) || alone && e.Conn != first.Conn && !(e.isSingle() && first.isSingle()) {
 			return false
 		}
 	}
@@ -201,7 +208,7 @@ func (c *trial) callersAtExpiry(row []*Exchange, shown int) int {
 // none came by a timer, whether two refreshes came one behind the other and with nothing of the row between. A client that
 // tries a refresh again which failed for now, refreshes until then.
 func (c *trial) isBesideRefreshes(row []*Exchange) bool {
-	i, timer := 0, hasTimer(row)
+	i, timer := 0, hasTimer(row, true)
 	var before *Exchange
 	for _, r := range c.sessions[row[0].Session].refreshes {
 		if !inTime(row[len(row)-1], r) {
@@ -211,13 +218,14 @@ func (c *trial) isBesideRefreshes(row []*Exchange) bool {
 		for i < len(row) && row[i].Arrival.Order < r.Arrival.Order {
 			i++
 		}
-		underWay := i < len(row) && !r.endedBefore(row[i])
-		if i > 0 && (underWay || before != nil && (i == first && !timer || before.failsForNow() && r.exchanged())) {
+		underWay, between := i < len(row) && !r.endedBefore(row[i]), i > first
+		switch {
+		case i == 0:
+			continue
+		case underWay, before != nil && !between && !timer, before != nil && between && before.failsForNow() && r.exchanged():
 			return true
 		}
-		if i > 0 {
-			before = r
-		}
+		before = r
 	}
 	return false
 }

@@ -5,7 +5,9 @@ import "testing"
 func TestTwoRefreshes(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
-		{"a second tab that refreshes when it loads, and the first one at its own expiry", "advance 9m\nc2 refresh r0 200\nc2 me a1 200\nadvance 7m\n" + loop(3, "c1 me a0 401 token_expired") + "c1 refresh r1 200\n" + loop(3, "c1 me a2 200") + "after 3s", "early_refresh[7]"},
+		{"a second tab that refreshes when it loads, and the first one at its own expiry", "advance 9m\nc2 refresh r0 200\nc2 me a1 200\nadvance 7m\n" + loop(3, "c1 me a0 401 token_expired") + "c1 refresh r1 200\n" + loop(3, "c1 me a2 200") + "after 3s", ""},
+		{"three tabs under a lock, each of which keeps its own access token", "advance 13m\nc2 refresh r0 200\nc2 me a1 200\nadvance 3m\n" + loop(3, "c1 me a0 401 token_expired") + "c1 refresh r1 200\nc1 me a2 200\n" +
+			"c1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200\nc1 me a4 200\nafter 3s", ""},
 		{"together", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused", "two_refreshes[3 4]"},
 		{"the loser is answered first", expired + "c2 refresh r0 401 token_reused\nc1 refresh r0 200", "two_refreshes[3 4]"},
 		{"that was not stored, when the session is revoked", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 me a1 401 token_revoked\nc1 refresh r0 401 token_revoked", "spent_refresh_token[3 6]"},

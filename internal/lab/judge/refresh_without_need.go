@@ -109,7 +109,7 @@ func (s *session) isEarly(r *Exchange) bool {
 	if byExp := life - r.Arrival.Machine.Sub(r.Current.Issued); byExp < left && s.isUsedBefore(r) {
 		left = byExp // by the token's exp, where the hub's clock is behind
 	}
-	return !r.Current.Expired && left > life/2 && left > spare && (r.Policy.Spends() || !s.callsFor(r)) &&
+	return !r.Current.Expired && left > life/2 && left > spare && !s.callsFor(r) &&
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
@@ -157,19 +157,21 @@ func (s *session) isUsedBefore(r *Exchange) bool {
 	return i >= 0 && s.exchanges[i].Arrival.Order < r.Arrival.Order
 }
 
-// callsFor reports whether more requests had been answered 401, in the time to react before r and not with an older
-// pair, than had been followed by a refresh: tabs may each have a pair of their own, where none is spent.
+// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed by
+// a refresh: tabs may each keep an access token of their own. Where tokens are spent, those count that came with an older
+// pair than the session had by then; elsewhere nothing counts that came with an older one than r.
 func (s *session) callsFor(r *Exchange) bool {
-	refused := 0
-	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0; i-- {
+	refused, at := 0, len(s.exchanges)-len(s.from(r))
+	for i := at - 1; i >= max(0, at-waiting); i-- {
 		e := s.exchanges[i]
 		switch {
 		case e.Arrival.until(&r.Arrival) > reaction:
 			return refused > 0
-		case e.Token != nil && e.Token.Generation < r.Token.Generation:
+		case !r.Policy.Spends() && e.Token != nil && e.Token.Generation < r.Token.Generation:
 		case e.Operation == "refresh":
 			refused--
-		case e.Hub == 401 && e.endedBefore(r):
+		case e.Hub != 401 || !e.endedBefore(r):
+		case !r.Policy.Spends() || e.isAccess() && e.Token.Generation < e.Current.Generation:
 			refused++
 		}
 	}

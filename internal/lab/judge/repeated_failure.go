@@ -80,6 +80,8 @@ func (c *trial) rows() [][]*Exchange {
 				}
 			}
 		case c.told[e], e.InAddress && e.refused(), e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil: // its caller waited as asked
+		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
+			delete(open, f)
 		case !ok || !goesOn(rows[i], e) || e.isNextPart(rows[i]):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})

@@ -118,7 +118,7 @@ func (l *line) isSentAgain(e *Exchange) bool {
 }
 
 // match finds the answer for which e came in time: of those to a request with the same query and body, or else of all,
-// the one whose time was over first. Each request is in time for one answer only, so that there are as many callers who
+// the one for which the next request would be too late first. Each request is in time for one answer only, so that there are as many callers who
 // waited.
 func (l *line) match(e *Exchange) {
 	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].isOver(e)) {
@@ -130,7 +130,7 @@ func (l *line) match(e *Exchange) {
 			continue
 		}
 		if same := e.asksFor(p.answer); best < 0 || same && !e.asksFor(l.pleas[best].answer) ||
-			same == e.asksFor(l.pleas[best].answer) && p.lateness(e) > l.pleas[best].lateness(e) {
+			same == e.asksFor(l.pleas[best].answer) && p.lateness(e)-p.fifth() > l.pleas[best].lateness(e)-l.pleas[best].fifth() {
 			best = i
 		}
 	}
@@ -236,10 +236,17 @@ func (p *plea) connects(e *Exchange) bool {
 	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// goesOn reports whether the answer, the request in time and those between them, four at the least, came by one timer.
-// That does not wait.
+// goesOn reports whether the answer, the request in time and those between them, four at the least with the one before or
+// behind, came by one timer. That does not wait.
 func (p *plea) goesOn() bool {
-	return p.kept != nil && p.keptAt-p.at >= 3 && isTimer(p.line.all[p.at:p.keptAt+1])
+	if p.kept == nil {
+		return false
+	}
+	all := p.line.all
+	byTimer := func(from, to int) bool {
+		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1], true)
+	}
+	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1)
 }
 
 // mayBeQueued reports whether e may have waited in a browser's queue when the answer came (callers).

@@ -58,7 +58,7 @@ func (c *trial) tokenAfterLogout(s *session) {
 // before it: Chromium sends one at a time (trafficOf).
 func (e *Exchange) comesBehindEqual(gets []*Exchange) bool {
 	return slices.ContainsFunc(gets[max(0, len(gets)-lookBack):], func(before *Exchange) bool {
-		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= Idle
+		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= apart
 	})
 }
 
