@@ -118,26 +118,26 @@ func (l *line) isSentAgain(e *Exchange) bool {
 }
 
 // match finds the answer for which e came in time: of those to a request with the same query and body, or else of all,
-// the one for which the next request would be too late first. Each request is in time for one answer only, so that there are as many callers who
+// the one whose time ends first. Each request is in time for one answer only, so that there are as many callers who
 // waited.
 func (l *line) match(e *Exchange) {
 	for len(l.pleas) > 0 && (l.pleas[0].answer.Epoch != e.Epoch || l.pleas[0].isOver(e)) {
 		l.pleas = l.pleas[1:]
 	}
-	best := -1
+	found := -1
 	for i, p := range l.pleas[:min(len(l.pleas), waiting)] {
 		if !p.isInTime(e) {
 			continue
 		}
-		if same := e.asksFor(p.answer); best < 0 || same && !e.asksFor(l.pleas[best].answer) ||
-			same == e.asksFor(l.pleas[best].answer) && p.lateness(e)-p.fifth() > l.pleas[best].lateness(e)-l.pleas[best].fifth() {
-			best = i
+		if same := e.asksFor(p.answer); found < 0 || same && !e.asksFor(l.pleas[found].answer) ||
+			same == e.asksFor(l.pleas[found].answer) && p.lateness(e)-p.fifth() > l.pleas[found].lateness(e)-l.pleas[found].fifth() {
+			found = i
 		}
 	}
-	if best >= 0 {
-		p := l.pleas[best]
+	if found >= 0 {
+		p := l.pleas[found]
 		p.kept, p.keptAt, e.keeps = e, len(l.all)-1, p
-		l.pleas = slices.Delete(l.pleas, best, best+1)
+		l.pleas = slices.Delete(l.pleas, found, found+1)
 		return
 	}
 	for _, p := range l.pleas[:min(len(l.pleas), waiting)] {
@@ -181,15 +181,16 @@ func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of several
 // that is the one that fits best: with the same query and body, over the connection of the answer or a new one.
 func (c *trial) tooSoon(p *plea) (early *Exchange) {
-	if p.at+1 == len(p.line.all) {
+	next := p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)]
+	if len(next) == 0 {
 		return nil
 	}
 	goesOn := p.goesOn()
-	for _, e := range p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)] {
+	for _, e := range next {
 		switch {
-		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == 3:
+		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == best:
 			return early
-		case e.Epoch != p.answer.Epoch, e.Token != nil && e.Session != p.answer.Session, !e.follows(p.answer), e.again, !mayBeSame(p.answer, e), p.mayBeQueued(e), !goesOn && c.isExcused(p, e):
+		case !p.mayBeRetry(e), !goesOn && c.isExcused(p, e):
 		case early == nil || e.fits(p) > early.fits(p):
 			early = e
 		}
@@ -197,7 +198,18 @@ func (c *trial) tooSoon(p *plea) (early *Exchange) {
 	return early
 }
 
-// fits says how well e fits as the retry that came too soon, up to 3.
+// mayBeRetry reports whether e may be a retry of the request that was asked to wait: it is of the same session and may be
+// of the same client, was certainly sent after the answer, got no 401 before, and did not wait in a browser's queue when
+// the answer came (callers).
+func (p *plea) mayBeRetry(e *Exchange) bool {
+	queued := e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
+	return e.Epoch == p.answer.Epoch && (e.Token == nil || e.Session == p.answer.Session) && mayBeSame(p.answer, e) &&
+		e.follows(p.answer) && !e.again && !queued
+}
+
+const best = 3 // what fits returns at the most
+
+// fits says how well e fits as the retry that came too soon.
 func (e *Exchange) fits(p *plea) (n int) {
 	if e.asksFor(p.answer) {
 		n += 2
@@ -208,21 +220,29 @@ func (e *Exchange) fits(p *plea) (n int) {
 	return n
 }
 
-// isExcused reports whether e may be of another caller than the one that was asked to wait. It came in time for another
-// answer. Or somebody came in time for this one and, if e was asked to wait, for that. But if e
-// was served, it is a retry if it came at once, or if the one in time did not come to the moment: that is more work of
-// the same caller. Before the time is over nobody knows.
+// isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
+// answer; or somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody
+// knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
-	q := e.plea
-	switch {
+	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil:
 		return true
 	case p.kept == nil:
 		return !c.waitIsOver(p.answer, p.answer.RetryAfter) || !e.asksFor(p.answer) && p.isTogether()
 	case q == nil:
-		return e.Browser || e.Conn != p.answer.Conn && !(e.isSingle() && p.answer.isSingle()) || p.lateness(p.kept) <= p.fifth() && !(e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer))
+		return !p.isServedRetry(e)
+	default:
+		return q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
 	}
-	return q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
+}
+
+// isServedRetry reports whether e, which was served, is a retry although somebody came in time: it came over the
+// connection of the answer, or both had one for themselves. And it came at once, or the one in time did not come to the
+// moment, but is more work of the same caller. A page's callers share connections.
+func (p *plea) isServedRetry(e *Exchange) bool {
+	own := e.Conn == p.answer.Conn || e.isSingle() && p.answer.isSingle()
+	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer)
+	return own && !e.Browser && (isAtOnce || p.lateness(p.kept) > p.fifth())
 }
 
 // isTogether reports whether the request that was asked to wait was under way together with the one before or behind it.
@@ -247,11 +267,6 @@ func (p *plea) goesOn() bool {
 		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1], true)
 	}
 	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1)
-}
-
-// mayBeQueued reports whether e may have waited in a browser's queue when the answer came (callers).
-func (p *plea) mayBeQueued(e *Exchange) bool {
-	return e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
 }
 
 // asksFor reports whether e has the same query and body as other.
