@@ -150,17 +150,17 @@ func pausesOf(row []*Exchange) []time.Duration {
 }
 
 // isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter or a
-// little (Idle), since machines hold their programs up. Once they may do so for longer (apart).
+// little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or at every fourth pause.
 func isOneCallers(pauses []time.Duration) bool {
-	longest, held := time.Duration(0), false
+	longest, held := time.Duration(0), max(1, len(pauses)/4)
 	for _, pause := range pauses {
 		switch shorter := longest - pause; {
 		case shorter <= max(Idle, longest/4):
 			longest = max(longest, pause)
-		case held || shorter > apart:
+		case held == 0 || shorter > apart:
 			return false
 		default:
-			longest, held = pause, true
+			longest, held = pause, held-1
 		}
 	}
 	return true
