@@ -52,7 +52,7 @@ func callers(row []*Exchange) int {
 		return 1
 	}
 	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds) {
-		return max(rounds[0], kept(row))
+		return max(rounds[0], takeTurns(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
 		return queue
@@ -61,13 +61,10 @@ func callers(row []*Exchange) int {
 	if n > 1 {
 		return n
 	}
-	if conns := kept(row); conns > 2 && !hasTimer(row, false) { // one caller takes turns with two at most
-		n = conns
+	if isOneCallers(pauses) || hasTimer(row, false) {
+		return 1
 	}
-	if isOneCallers(pauses) {
-		return n
-	}
-	return max(n, beginners(row))
+	return max(takeTurns(row), beginners(row))
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -94,6 +91,24 @@ func kept(row []*Exchange) (n int) {
 		if uses[e.Conn]++; uses[e.Conn] == 2 {
 			n++
 		}
+	}
+	return n
+}
+
+// takeTurns returns how many connections took turns with the requests of a row, twice or more and always in the same
+// order, as those of workers do that have one each; 1 if they did not. One caller, too, may take turns with two.
+func takeTurns(row []*Exchange) int {
+	n := 1
+	for n < len(row) && row[n].Conn != row[0].Conn {
+		n++
+	}
+	for i := n; i < len(row); i++ {
+		if row[i].Conn != row[i-n].Conn {
+			return 1
+		}
+	}
+	if n == 2 || 2*n > len(row) {
+		return 1
 	}
 	return n
 }
@@ -220,7 +235,7 @@ func (c *trial) isBesideRefreshes(row []*Exchange) bool {
 		}
 		underWay, between := i < len(row) && !r.endedBefore(row[i]), i > first
 		switch {
-		case i == 0:
+		case i == 0 && !underWay:
 			continue
 		case underWay, before != nil && !between && !timer, before != nil && between && before.failsForNow() && r.exchanged():
 			return true
