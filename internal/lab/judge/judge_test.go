@@ -228,6 +228,7 @@ func TestNoRefreshAfterExpiry(t *testing.T) {
 }
 
 var unanswered = []row{
+	{"an ordered expiry, while another client that logged in before goes on", "c2 login - 200 other\nc1 me a0 200\nc2 me b0 200\nafter 1s\nc3 me a0 401 token_expired ordered\nc4 me b0 200\nafter 3s", "no_refresh_after_expiry[5]"},
 	{"a test that advances the clock by two seconds before the refresh", "advance 16m\nc1 me a0 401 token_expired\nadvance 2s\nc1 refresh r0 200\nc1 me a1 200", ""},
 	{"nothing in two seconds", expired + "after 2s", "no_refresh_after_expiry[2]"},
 	{"nothing yet", expired + "after 1s", ""},
@@ -352,6 +353,7 @@ func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	five := "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nc1 refresh r0 200\n"
 	check(t, []row{
+		{"sent again in a session that began right behind the refresh", "advance 16m\nc1 me a0 401 token_expired query=a\nc1 me a0 401 token_expired query=b\nc1 refresh r0 200\nc1 login - 200 other\nc1 me b0 200 query=a\nc1 me b0 200 query=b\nafter 3s", ""},
 		{"four of five", five + "c1 me a1 200\nafter 2s", "not_repeated[3 4 5 6 7]"},
 		{"four of five, too early to tell", five + "c1 me a1 200", ""},
 		{"none", five + loop(5, "c1 me a1 200") + "after 2s", ""},

@@ -120,7 +120,7 @@ func (s *session) usesNewer(e *Exchange) bool {
 func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	over := e.Token.Issued.Add(e.Current.Lifetime)
 	if e.Current.Expired {
-		over = e.Token.Issued // by order, nobody knows when
+		over = s.lastServed(e)
 	}
 	for _, next := range c.sessions {
 		first := next.exchanges[0]
@@ -137,6 +137,17 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 		}
 	}
 	return false
+}
+
+// lastServed returns when the access token of e was last good, by the hub's clock: for the last request that it served, or
+// when it was issued. Of a token that was expired by order nobody knows when it ended.
+func (s *session) lastServed(e *Exchange) time.Time {
+	for i := len(s.exchanges) - len(s.from(e)) - 1; i >= 0; i-- {
+		if use := s.exchanges[i]; use.isAccess() && use.succeeded() && use.Token.Generation == e.Token.Generation {
+			return use.Arrival.Hub
+		}
+	}
+	return e.Token.Issued
 }
 
 // isLastOver reports whether nothing more of the session came over the connection of e.

@@ -10,12 +10,25 @@ func (c *trial) notRepeated(s *session) {
 		if granted == nil || x.told {
 			continue
 		}
-		left := s.abandoned(granted)
+		left := slices.DeleteFunc(s.abandoned(granted), func(e *Exchange) bool { return c.isSentAnew(e, granted) })
 		if len(left) > 0 && c.timeIsUp(granted) && !slices.ContainsFunc(left, func(e *Exchange) bool { return !c.timeIsUp(e) }) {
 			c.note("not_repeated", requests(left)+" got token_expired and did not come again after the refresh. "+
 				"Repeat every request that waited for the refresh.", append(left, granted)...)
 		}
 	}
+}
+
+// isSentAnew reports whether e was sent again in time after a refresh, in a session in which the user logged in meanwhile.
+func (c *trial) isSentAnew(e, granted *Exchange) bool {
+	for _, next := range c.record[c.after(granted):] {
+		switch {
+		case !inTime(granted, next):
+			return false
+		case next.Session != e.Session && next.isAccess() && next.goesTo(e) && c.isOf(next, e):
+			return true
+		}
+	}
+	return false
 }
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
