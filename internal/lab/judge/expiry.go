@@ -183,6 +183,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 				unsent.drop(e, func(left *Exchange) bool { return left == other })
 			}
 			unsent.add(e)
+		case x.reused != nil && e.Code == "token_revoked": // the race has ended the session, so that nothing can be sent again
 		case e.Token.Generation > old:
 			dropped := unsent.drop(e, func(other *Exchange) bool {
 				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > Idle) &&

@@ -188,6 +188,7 @@ func TestRetryAfterOfJobsAndPolls(t *testing.T) {
 		{"two widgets that wait as they are asked, and come back in a new session", "c1 me a0 429 injected wait=1s\nafter 20ms\nc1 me a0 429 injected wait=1s\nafter 100ms\nc1 login - 200 other\nafter 878ms\nc1 me b0 200\nafter 20ms\nc1 me b0 200\nafter 3s", ""},
 		{"a poll at half of the time that does not wait", loop(6, "slow 5ms c1 me a0 503 injected wait=1s\nafter 505ms") + "after 3s", "repeated_failure[2 3 4 5 6 7] retry_after_ignored[2 3 4 5 6 7]"},
 		{"a poll at half of the time that goes on, served", "c1 me a0 503 injected wait=2s\n" + loop(6, "after 1s\nc1 me a0 200") + "after 3s", "retry_after_ignored[2 3]"},
+		{"two logins that come again as they are asked, and succeed", "slow 5ms c1 login - 429 injected wait=1s body=x\nafter 300ms\nslow 5ms c1 login - 429 injected wait=1s body=x\nafter 695ms\nc1 login - 200 other body=x\nafter 310ms\nc1 login - 200 body=x\nafter 5s", ""},
 		{"two users who log in half a period apart, and wait as they are asked", "c2 login - 200 other\nc2 me b0 200\nc1 me a0 200\nafter 1s\n" +
 			loop(2, each("slow 5ms c%s login - 429 injected wait=1s body=x\nafter 496ms", "1", "2")) + "slow 5ms c1 login - 429 injected wait=1s body=x\nafter 497ms\nslow 5ms c2 login - 429 injected wait=1s body=x\nafter 5s", ""},
 		{"six jobs that start by chance, each of which waits as it is asked", each("c1 me a0 503 injected wait=1s\nafter %s", "300ms", "200ms", "410ms", "89ms") + each("c1 me a0 %s", "200\nafter 180ms", "503 injected wait=1s\nafter 118ms",

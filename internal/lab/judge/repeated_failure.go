@@ -109,17 +109,17 @@ func goesOn(row []*Exchange, e *Exchange) bool {
 	return false
 }
 
-// beganAnew reports whether a session was used for the first time between two requests of one client, or with a
-// connection for each, in which the user had logged in after first: the tests of a suite, or the starts of a program, may
-// each find the same dead session.
+// beganAnew reports whether a session was used for the first time between two requests, by the client of one of them or
+// with a connection for each, in which the user had logged in after first: the tests of a suite, or the starts of a
+// program, may each find the same dead session.
 func (c *trial) beganAnew(first, last, e *Exchange) bool {
-	if last.client != e.client || last.Presented <= Unset {
+	if last.Presented <= Unset {
 		return false
 	}
 	single := last.isSingle() && e.isSingle()
 	return slices.ContainsFunc(c.between(last, e), func(b *Exchange) bool {
-		return b.isAccess() && b.succeeded() && (b.client == e.client || single && b.isSingle()) &&
-			cmp.Or(last.User, b.User) == b.User && b.Session != last.Session && c.isFirstUse(b, first)
+		own := b.client == last.client || b.client == e.client || single && b.isSingle()
+		return own && b.isAccess() && b.succeeded() && b.Session != last.Session && cmp.Or(last.User, b.User) == b.User && c.isFirstUse(b, first)
 	})
 }
 

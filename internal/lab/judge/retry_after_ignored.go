@@ -160,7 +160,7 @@ func (p *plea) isInTime(e *Exchange) bool {
 	}
 	end := &p.answer.End
 	return (inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine))) &&
-		p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.line.isOf(e, p.answer)
+		p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && (p.answer.Token == nil || p.line.isOf(e, p.answer))
 }
 
 // isOver reports whether the time in which somebody may come for the answer was over by both clocks when e came.

@@ -23,7 +23,8 @@ const late = time.Second
 // The same second has a client that logs out because its own race has ended the session: its other callers find out
 // one by one. That race is what two_refreshes tells.
 //
-// Nor is judged what may have waited in a browser for an equal GET that was under way (comesBehindEqual).
+// Nor is judged what may have waited in a browser, for a second at most, for an equal GET that was under way
+// (comesBehindEqual).
 //
 // Not judged: a logout of which the client got no answer, and sessions that the lab ended.
 func (c *trial) tokenAfterLogout(s *session) {
@@ -36,12 +37,13 @@ func (c *trial) tokenAfterLogout(s *session) {
 	}
 	var uses, gets []*Exchange // gets: of a browser, those for which another may have waited
 	for _, e := range s.exchanges {
-		mayWait := e.Browser && e.Method == "GET"
+		isGet, isUse := e.Browser && e.Method == "GET", e.usesToken() && end.covers(e)
 		switch {
-		case e.usesToken() && end.covers(e) && !(mayWait && e.comesBehindEqual(gets)):
-			uses = append(uses, e)
-		case mayWait:
+		case isGet && (!isUse || end.logout.End.until(&e.sentAt) <= late && e.comesBehindEqual(gets)):
 			gets = append(gets, e)
+			c.told[e] = c.told[e] || isUse // nor is it a try of a loop
+		case isUse:
+			uses = append(uses, e)
 		}
 	}
 	for _, e := range uses {
@@ -54,8 +56,8 @@ func (c *trial) tokenAfterLogout(s *session) {
 	}
 }
 
-// comesBehindEqual reports whether one of these GETs, the latest ones at the end, was equal to e and was answered right
-// before it: Chromium sends one at a time (trafficOf).
+// comesBehindEqual reports whether one of these GETs, the latest ones at the end, was equal to e and was answered just
+// (apart) before it: Chromium sends one at a time (callers).
 func (e *Exchange) comesBehindEqual(gets []*Exchange) bool {
 	return slices.ContainsFunc(gets[max(0, len(gets)-lookBack):], func(before *Exchange) bool {
 		return before.goesTo(e) && before.endedBefore(e) && before.End.until(&e.sentAt) <= apart
