@@ -206,23 +206,21 @@ func isTimer(requests []*Exchange, alone bool) bool {
 	return true
 }
 
-// callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many. They
-// are several if requests came while the client refreshed. If it refreshed or gave up in time, all that came without a
-// rest may have waited for the same answer.
+// callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many. What
+// came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed or gave up
+// in time, all that came without a rest may have waited for the same answer.
 func (c *trial) callersAtExpiry(row []*Exchange, shown int) int {
-	if shown == 1 && c.isBesideRefreshes(row) {
-		shown = 2
-	}
+	shown = max(shown, c.besideRefreshes(row))
 	if shown > 1 && c.reactsTo(row) {
 		shown = max(shown, min(slices.Max(roundsOf(row)), queue))
 	}
 	return shown
 }
 
-// isBesideRefreshes reports whether requests of a row came while its client refreshed, for which a caller waits; or, if
-// none came by a timer, whether two refreshes came one behind the other and with nothing of the row between. A client that
-// tries a refresh again which failed for now, refreshes until then.
-func (c *trial) isBesideRefreshes(row []*Exchange) bool {
+// besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way; or
+// two, if a client tried one again that had failed for now, and requests came between; or if two refreshes came one behind
+// the other with nothing of the row between, and none of the row came by a timer. 0: they show nothing.
+func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true)
 	var before *Exchange
 	for _, r := range c.sessions[row[0].Session].refreshes {
@@ -233,16 +231,19 @@ func (c *trial) isBesideRefreshes(row []*Exchange) bool {
 		for i < len(row) && row[i].Arrival.Order < r.Arrival.Order {
 			i++
 		}
-		underWay, between := i < len(row) && !r.endedBefore(row[i]), i > first
-		switch {
-		case i == 0 && !underWay:
-			continue
-		case underWay, before != nil && !between && !timer, before != nil && between && before.failsForNow() && r.exchanged():
-			return true
+		waiting := 0
+		for i+waiting < len(row) && !r.endedBefore(row[i+waiting]) {
+			waiting++
 		}
-		before = r
+		between := before != nil && i > first
+		if waiting > 0 || between && before.failsForNow() && r.exchanged() || before != nil && !between && !timer {
+			n = max(n, 2, waiting)
+		}
+		if i > 0 {
+			before = r
+		}
 	}
-	return false
+	return n
 }
 
 // reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401.

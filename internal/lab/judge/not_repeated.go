@@ -24,7 +24,7 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 		switch {
 		case !inTime(granted, next):
 			return false
-		case next.Session != e.Session && next.isAccess() && next.goesTo(e) && c.isOf(next, e):
+		case next.Session != e.Session && next.isAccess() && next.goesTo(e) && c.isOf(next, e) && mayBeSame(e, next):
 			return true
 		}
 	}

@@ -309,6 +309,9 @@ var failures = []row{
 		"repeated_failure[2 3 4 5 6 7] two_refreshes[8 9]"},
 	{"four threads over a connection each, four tries each", loop(4, each("slow 5ms c%s me a0 503 injected\nafter 31ms", "2", "3")+"after 20ms\n"+each("slow 5ms c%s me a0 503 injected\nafter 20ms", "4", "5")+"after 200ms"), ""},
 	{"tests with connections of their own, each of which logs in and sends a token that is none", "c9 me a0 200\n" + each("c%[1]s me x0 401 token_malformed foreign\nc%[1]s0 login - 200 other\nc%[1]s me b0 200\nafter 300ms", "2", "3", "4", "5", "6", "7"), ""},
+	{"two polls that wait for a slow refresh, which is refused", "advance 16m\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nc3 refresh r0 401 token_expired later\n" + loop(5, "after 300ms\nslow 5ms c1 me a0 | c2 me a0 401 token_expired") + "later\nc1 login - 200 other\nc1 me b0 200", ""},
+	{"widgets that meet the end of the token while the refresh for another path is under way", "advance 15m\nslow 5ms c1 file a0 401 token_expired\nc1 refresh r0 200 later\n" + each("after %s\nslow 5ms c2 me a0 401 token_expired", "110ms", "190ms", "150ms", "210ms", "160ms") +
+		"after 300ms\nlater\nc1 file a1 200\n" + "c1 me a1 200 | c2 me a1 200 | c3 me a1 200 | c4 me a1 200 | c5 me a1 200", ""},
 	{"two quick tries, and three more after a rest", loop(2, "slow 5ms c1 me a0 503 injected") + "after 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"a loop of a test that advances the clock before each try, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nadvance 4s\nslow 60ms c1 me a0 503 injected\nadvance 4s\n" + loop(5, "slow 5ms c1 me a0 503 injected\nadvance 4s"), "repeated_failure[" + numbers(2, 8) + "]"},
 	{"a loop with pauses, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nafter 100ms\nslow 405ms c1 me a0 503 injected\nafter 100ms\n" + loop(4, "slow 5ms c1 me a0 503 injected\nafter 100ms"), "repeated_failure[2 3 4 5 6 7]"},
