@@ -94,6 +94,7 @@ func TestSpentRefreshToken(t *testing.T) {
 func TestRefreshWithoutNeed(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"each behind a 401 without a token, over another connection", "c2 me a0 200\n" + each("c1 me - 401 token_missing\nc2 refresh r%[1]s 200\nafter 1s", "0", "1", "2", "3"), ""},
 		{"behind the access token sent to refresh", "c1 refresh a0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
 		{"behind the refresh token sent to me", "c1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
 		{"of tabs that each have a pair of their own, where reuse is allowed", "policy allow\nadvance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +

@@ -16,10 +16,10 @@ const spare = 2 * time.Minute
 //
 // Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race
 // has just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by
-// one. Nor is one early behind a 401 for a token in the wrong place (isMisplaced). Refreshes are no habit that each follow
-// a 401 for another token over the same connection.
+// one. Nor is one early behind a 401 for a token in the wrong place (isMisplaced), or right behind a 401 for any other
+// token or none (isBehindRefusal).
 func (c *trial) refreshWithoutNeed(s *session) {
-	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool { return c.followsRace(r) || s.isMisplaced(r) })
+	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool { return c.followsRace(r) || s.isMisplaced(r) || c.isBehindRefusal(r) })
 	inHabit := make([]bool, len(early))
 	for i := habitual - 1; i < len(early); i++ {
 		first, last := early[i-habitual+1], early[i]
@@ -38,9 +38,6 @@ func (c *trial) refreshWithoutNeed(s *session) {
 			once = append(once, r)
 		}
 	}
-	if !slices.ContainsFunc(often, func(r *Exchange) bool { return r.before == nil || !r.before.refused() }) {
-		often = nil
-	}
 	const what = " refreshed although more than half of the access token's lifetime (expires_in) was left"
 	const advice = ". Refresh shortly before it ends, or on a 401."
 	c.find("refresh_without_need", requests(often)+what+", three times within one lifetime"+advice, often...)
@@ -52,6 +49,16 @@ func (c *trial) followsRace(e *Exchange) bool {
 	return slices.ContainsFunc(c.races, func(end *Exchange) bool {
 		return end.User == e.User && end.justBefore(e) && mayBeSame(end, e)
 	})
+}
+
+// isBehindRefusal reports whether the request before r was answered 401, and r came right behind that (stall).
+func (c *trial) isBehindRefusal(r *Exchange) bool {
+	i := c.after(r) - 2
+	if i < 0 {
+		return false
+	}
+	before := c.record[i]
+	return before.refused() && before.endedBefore(r) && before.End.until(&r.sentAt) <= stall && mayBeSame(before, r)
 }
 
 // justBefore reports whether e was over when other arrived, for a second at most. Nothing is known of nil.

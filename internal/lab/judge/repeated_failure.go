@@ -132,16 +132,17 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 
 // renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening) or
 // behind a refresh, was the same with a newer token or in a session that began after first, and succeeded. Each call
-// begins with the old token, of which other rules tell.
+// begins with the old token, of which other rules tell. Any token is newer than one that the hub cannot read.
 func (c *trial) renewsMost(first *Exchange, loop []*Exchange) bool {
 	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
 		within := opening
 		for _, b := range c.between(last, loop[i+1]) {
-			if b.User != last.User {
+			if cmp.Or(last.User, b.User) != b.User {
 				continue
 			}
-			if b.isAccess() && b.succeeded() && b.goesTo(last) && c.isOf(b, first) && b.restSince(last) <= within {
+			isNewer := c.isOf(b, first) || last.Session == "" && last.Presented > Unset && mayBeSame(last, b)
+			if b.isAccess() && b.succeeded() && b.goesTo(last) && isNewer && b.restSince(last) <= within {
 				renewed++
 			}
 			if !b.exchanged() {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -312,6 +313,7 @@ var failures = []row{
 	{"two polls that wait for a slow refresh, which is refused", "advance 16m\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nc3 refresh r0 401 token_expired later\n" + loop(5, "after 300ms\nslow 5ms c1 me a0 | c2 me a0 401 token_expired") + "later\nc1 login - 200 other\nc1 me b0 200", ""},
 	{"widgets that meet the end of the token while the refresh for another path is under way", "advance 15m\nslow 5ms c1 file a0 401 token_expired\nc1 refresh r0 200 later\n" + each("after %s\nslow 5ms c2 me a0 401 token_expired", "110ms", "190ms", "150ms", "210ms", "160ms") +
 		"after 300ms\nlater\nc1 file a1 200\n" + "c1 me a1 200 | c2 me a1 200 | c3 me a1 200 | c4 me a1 200 | c5 me a1 200", ""},
+	{"a test that bends the token, which its client renews each time", strings.Join([]string{bent(0), bent(1), bent(2), bent(3), bent(4), bent(5)}, ""), ""},
 	{"two quick tries, and three more after a rest", loop(2, "slow 5ms c1 me a0 503 injected") + "after 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"a loop of a test that advances the clock before each try, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nadvance 4s\nslow 60ms c1 me a0 503 injected\nadvance 4s\n" + loop(5, "slow 5ms c1 me a0 503 injected\nadvance 4s"), "repeated_failure[" + numbers(2, 8) + "]"},
 	{"a loop with pauses, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nafter 100ms\nslow 405ms c1 me a0 503 injected\nafter 100ms\n" + loop(4, "slow 5ms c1 me a0 503 injected\nafter 100ms"), "repeated_failure[2 3 4 5 6 7]"},
@@ -454,4 +456,9 @@ var failures = []row{
 	{"goes on with the old access token", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired\nc1 refresh r0 200") + "\nafter 3s", "repeated_failure[2 4 6 8 10] not_repeated[2 3]"},
 	{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
 	{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
+}
+
+// bent is a call with a token that the hub cannot read, for which the client refreshes once.
+func bent(generation int) string {
+	return fmt.Sprintf("c1 me x0 401 token_malformed foreign\nc1 refresh r%d 200\nc1 me a%d 200\nafter 40ms\n", generation, generation+1)
 }
