@@ -314,6 +314,8 @@ var failures = []row{
 	{"widgets that meet the end of the token while the refresh for another path is under way", "advance 15m\nslow 5ms c1 file a0 401 token_expired\nc1 refresh r0 200 later\n" + each("after %s\nslow 5ms c2 me a0 401 token_expired", "110ms", "190ms", "150ms", "210ms", "160ms") +
 		"after 300ms\nlater\nc1 file a1 200\n" + "c1 me a1 200 | c2 me a1 200 | c3 me a1 200 | c4 me a1 200 | c5 me a1 200", ""},
 	{"a test that bends the token, which its client renews each time", strings.Join([]string{bent(0), bent(1), bent(2), bent(3), bent(4), bent(5)}, ""), ""},
+	{"tries with the expired token, and a second expiry right behind the refresh", "advance 16m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter %s", "60ms", "120ms", "180ms", "260ms", "350ms") +
+		"c1 refresh r0 200\nc1 me a1 200\nafter 20ms\nc1 me a1 401 token_expired ordered\nc1 refresh r1 200\nc1 me a2 200", "repeated_failure[2 3 4 5 6]"},
 	{"two quick tries, and three more after a rest", loop(2, "slow 5ms c1 me a0 503 injected") + "after 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"a loop of a test that advances the clock before each try, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nadvance 4s\nslow 60ms c1 me a0 503 injected\nadvance 4s\n" + loop(5, "slow 5ms c1 me a0 503 injected\nadvance 4s"), "repeated_failure[" + numbers(2, 8) + "]"},
 	{"a loop with pauses, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nafter 100ms\nslow 405ms c1 me a0 503 injected\nafter 100ms\n" + loop(4, "slow 5ms c1 me a0 503 injected\nafter 100ms"), "repeated_failure[2 3 4 5 6 7]"},
