@@ -51,14 +51,15 @@ func (c *trial) followsRace(e *Exchange) bool {
 	})
 }
 
-// isBehindRefusal reports whether the request before r was answered 401, and r came right behind that (stall).
+// isBehindRefusal reports whether the request before r, of no other session, was answered 401, and r came right behind
+// that (stall).
 func (c *trial) isBehindRefusal(r *Exchange) bool {
 	i := c.after(r) - 2
 	if i < 0 {
 		return false
 	}
 	before := c.record[i]
-	return before.refused() && before.endedBefore(r) && before.End.until(&r.sentAt) <= stall && mayBeSame(before, r)
+	return (before.Session == "" || before.Session == r.Session) && before.refused() && before.endedBefore(r) && before.End.until(&r.sentAt) <= stall && mayBeSame(before, r)
 }
 
 // justBefore reports whether e was over when other arrived, for a second at most. Nothing is known of nil.
