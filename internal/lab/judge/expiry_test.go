@@ -94,6 +94,7 @@ func TestSpentRefreshToken(t *testing.T) {
 func TestRefreshWithoutNeed(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"before every request, over two connections in turn, without rotation", "policy keep\nc2 me a0 200\nafter 200ms\nc1 refresh r0 200\nc2 me a1 200\nc2 refresh r0 200\nc1 me a2 200\nc1 refresh r0 200\nc2 me a3 200\nc2 refresh r0 200\nc1 me a4 200", "refresh_without_need[3 5 7 9]"},
 		{"each behind a 401 without a token, over another connection", "c2 me a0 200\n" + each("c1 me - 401 token_missing\nc2 refresh r%[1]s 200\nafter 1s", "0", "1", "2", "3"), ""},
 		{"behind the access token sent to refresh", "c1 refresh a0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
 		{"behind the refresh token sent to me", "c1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},

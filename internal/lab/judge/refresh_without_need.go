@@ -92,7 +92,7 @@ func (s *session) earlyRefreshes() (early []*Exchange) {
 			case last.End.until(&r.sentAt) > apart:
 				first, racing = len(early), false
 			default:
-				racing = racing || !r.follows(last)
+				racing = racing || !r.follows(last) && !s.used.before(last.Given.Generation, r) // whoever uses the new token had the answer
 			}
 			if last = r; racing {
 				early = early[:first+1] // they do it once
