@@ -217,9 +217,10 @@ func (c *trial) callersAtExpiry(row []*Exchange, shown int) int {
 	return shown
 }
 
-// besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way; or
-// two, if a client tried one again that had failed for now, and requests came between; or if two refreshes came with
-// one token and nothing of the row between, and none of the row came by a timer. 0: they show nothing.
+// besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way, or
+// two if they came by a timer; two, if a client tried one again that had failed for now, and requests came between; or if
+// two refreshes came with one token and nothing of the row between, and none of the row came by a timer. 0: they show
+// nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true)
 	var before *Exchange
@@ -238,7 +239,10 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		between := before != nil && i > first
 		again := before != nil && i == first && r.Token.Generation == before.Token.Generation
 		if waiting > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
-			n = max(n, 2, waiting)
+			n = max(n, 2)
+		}
+		if !timer {
+			n = max(n, waiting)
 		}
 		if i > 0 {
 			before = r

@@ -51,15 +51,20 @@ func (c *trial) followsRace(e *Exchange) bool {
 	})
 }
 
-// isBehindRefusal reports whether the request before r, of no other session, was answered 401, and r came right behind
-// that (stall).
+// isBehindRefusal reports whether a request of its client and of no other session was answered 401 right before r (stall),
+// and none of the session was served since.
 func (c *trial) isBehindRefusal(r *Exchange) bool {
-	i := c.after(r) - 2
-	if i < 0 {
-		return false
+	for i := c.after(r) - 2; i >= 0 && c.record[i].Arrival.until(&r.sentAt) <= stall; i-- {
+		before := c.record[i]
+		switch {
+		case before.Session != "" && before.Session != r.Session, !mayBeSame(before, r):
+		case before.refused() && before.endedBefore(r):
+			return true
+		case before.isAccess() && before.succeeded():
+			return false
+		}
 	}
-	before := c.record[i]
-	return (before.Session == "" || before.Session == r.Session) && before.refused() && before.endedBefore(r) && before.End.until(&r.sentAt) <= stall && mayBeSame(before, r)
+	return false
 }
 
 // justBefore reports whether e was over when other arrived, for a second at most. Nothing is known of nil.

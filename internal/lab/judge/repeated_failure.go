@@ -25,12 +25,15 @@ const (
 func (c *trial) repeatedFailure() {
 	var bySession groups
 	for _, row := range c.rows() {
+		if len(row) < chain {
+			continue
+		}
 		for first := row[0]; len(row) >= chain; {
 			n := 1
 			for n < len(row) && !c.beganAnew(first, row[n-1], row[n]) {
 				n++
 			}
-			if loop := chained(row[:n]); len(loop) > 0 && !c.renewsMost(first, row[:n]) && !c.isCrowd(row[:n]) {
+			if loop := chained(row[:n]); len(loop) > 0 && !c.renewsMost(row[:n]) && !c.isCrowd(row[:n]) {
 				bySession.add(row[0].Session, loop...)
 			}
 			row = row[n:]
@@ -56,6 +59,14 @@ func (e *Exchange) effort() effort {
 	return effort{place: e.place(), presented: e.Presented}
 }
 
+// behind returns the effort of the 401 over its connection for which e, a refresh, came at once; none if there is none.
+func (e *Exchange) behind() (f effort) {
+	if e.before != nil && e.before.refused() && e.restSince(e.before) <= opening {
+		f = e.before.effort()
+	}
+	return f
+}
+
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
 // token, a success is any of the same operation, or a login: a suite that types a wrong password before the right one
 // does not loop, nor does one that registers its user, who is there, before it logs in, or a page that looks for a
@@ -78,6 +89,10 @@ func (c *trial) rows() [][]*Exchange {
 				if e.isLogin() || other.place == f.place {
 					delete(without, other)
 				}
+			}
+		case c.told[e] && e.isRefresh():
+			if i, ok := withToken[e.behind()]; ok { // its caller tried once: it was refused, and refreshed
+				rows[i] = slices.DeleteFunc(rows[i], func(failed *Exchange) bool { return failed == e.before })
 			}
 		case c.told[e], e.InAddress && e.refused(), e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil: // its caller waited as asked
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
@@ -131,9 +146,9 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 }
 
 // renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening) or
-// behind a refresh, was the same with a newer token or in a session that began after first, and succeeded. Each call
-// begins with the old token, of which other rules tell. Any token is newer than one that the hub cannot read.
-func (c *trial) renewsMost(first *Exchange, loop []*Exchange) bool {
+// behind a refresh, was the same with a newer token or in a newer session, and succeeded. Each call begins with the old
+// token, of which other rules tell. Any token is newer than one that the hub cannot read.
+func (c *trial) renewsMost(loop []*Exchange) bool {
 	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
 		within := opening
@@ -141,7 +156,8 @@ func (c *trial) renewsMost(first *Exchange, loop []*Exchange) bool {
 			if cmp.Or(last.User, b.User) != b.User {
 				continue
 			}
-			isNewer := c.isOf(b, first) || last.Session == "" && last.Presented > Unset && mayBeSame(last, b)
+			old := c.sessions[last.Session]
+			isNewer := old != nil && c.isOf(b, old.exchanges[0]) || old == nil && last.Presented > Unset && mayBeSame(last, b)
 			if b.isAccess() && b.succeeded() && b.goesTo(last) && isNewer && b.restSince(last) <= within {
 				renewed++
 			}

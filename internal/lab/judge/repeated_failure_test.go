@@ -60,7 +60,6 @@ var failures = []row{
 	{"a loop, while another user logs in", loop(3, "c1 me a0 503 injected\nafter 120ms") + "c1 login - 200 other stranger\nc1 me b0 200 stranger\n" + loop(3, "c1 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 7 8 9]"},
 	{"a loop with a dead token over connections of a pool, over which another user logs in", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 401 token_revoked\nc1 login - 200 other stranger\nafter 200ms\nc2 me a0 401 token_revoked\n" +
 		"c2 login - 200 other stranger\nafter 200ms\nc3 me a0 401 token_revoked\nafter 200ms\n" + loop(2, "c3 me a0 401 token_revoked\nafter 200ms"), "repeated_failure[5 7 9 10 11]"},
-	{"a poll with a dead token, while its client has logged in once", "c1 login - 200 other\n" + loop(6, "c1 me a0 401 token_revoked\nc1 me b0 200\nafter 20ms"), "repeated_failure[3 5 7 9 11 13]"},
 	{"a dead session that is refreshed each time, and a login in the end", "c1 me a0 200\n" + loop(6, "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nafter 300ms") +
 		"c1 login - 200 other\nc1 me b0 200\nafter 3s", "repeated_failure[" + numbers(3, 14) + "]"},
 	{"the same wrong password over two connections, and the right one much later", "c2 me a0 200\n" + loop(3, "c1 login - 401 invalid_credentials injected\nafter 3s\nc2 login - 401 invalid_credentials injected\nafter 3s") +
@@ -316,6 +315,10 @@ var failures = []row{
 	{"a test that bends the token, which its client renews each time", strings.Join([]string{bent(0), bent(1), bent(2), bent(3), bent(4), bent(5)}, ""), ""},
 	{"tries with the expired token, and a second expiry right behind the refresh", "advance 16m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter %s", "60ms", "120ms", "180ms", "260ms", "350ms") +
 		"c1 refresh r0 200\nc1 me a1 200\nafter 20ms\nc1 me a1 401 token_expired ordered\nc1 refresh r1 200\nc1 me a2 200", "repeated_failure[2 3 4 5 6]"},
+	{"replicas that each find the end of the token and refresh", "open c2\nopen c3\nopen c4\nopen c5\nadvance 16m\nslow 5ms c1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\n" +
+		each("after 110ms\nslow 5ms %[1]s me a0 401 token_expired\n%[1]s refresh r0 401 token_reused", "c2", "c3", "c4", "c5"), "two_refreshes[3 6 8 10 12]"},
+	{"a poll by a timer that never takes the new token, beside a slow refresh", "advance 16m\nslow 5ms c1 file a0 401 token_expired\nc1 refresh r0 200 later\n" + loop(7, "after 195ms\nslow 5ms c2 me a0 401 token_expired") + "later\nc1 file a1 200\n" +
+		loop(12, "after 195ms\nslow 5ms c2 me a0 401 token_expired"), "repeated_failure[" + numbers(4, 10) + " " + numbers(12, 23) + "] not_repeated[3 10]"},
 	{"two quick tries, and three more after a rest", loop(2, "slow 5ms c1 me a0 503 injected") + "after 2s\n" + loop(3, "slow 5ms c1 me a0 503 injected"), "repeated_failure[2 3 4 5 6]"},
 	{"a loop of a test that advances the clock before each try, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nadvance 4s\nslow 60ms c1 me a0 503 injected\nadvance 4s\n" + loop(5, "slow 5ms c1 me a0 503 injected\nadvance 4s"), "repeated_failure[" + numbers(2, 8) + "]"},
 	{"a loop with pauses, one of whose answers is slow", "slow 5ms c1 me a0 503 injected\nafter 100ms\nslow 405ms c1 me a0 503 injected\nafter 100ms\n" + loop(4, "slow 5ms c1 me a0 503 injected\nafter 100ms"), "repeated_failure[2 3 4 5 6 7]"},

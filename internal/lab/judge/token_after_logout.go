@@ -35,8 +35,11 @@ func (c *trial) tokenAfterLogout(s *session) {
 	if end == nil {
 		return
 	}
-	var uses, gets []*Exchange // gets: of a browser, those for which another may have waited
+	var uses, early, gets []*Exchange // early: behind the logout, but not judged; gets: of a browser, those for which another may have waited
 	for _, e := range s.exchanges {
+		if e.usesToken() && e.Arrival.Order > end.logout.Arrival.Order && !end.covers(e) {
+			early = append(early, e)
+		}
 		isGet, isUse := e.Browser && e.Method == "GET", e.usesToken() && end.covers(e)
 		switch {
 		case isGet && (!isUse || end.logout.End.until(&e.sentAt) <= late && e.comesBehindEqual(gets)):
@@ -46,10 +49,10 @@ func (c *trial) tokenAfterLogout(s *session) {
 			uses = append(uses, e)
 		}
 	}
-	for _, e := range uses {
-		c.told[e] = true
-	}
 	if len(uses) > 0 {
+		for _, e := range append(early, uses...) {
+			c.told[e] = true
+		}
 		c.find("token_after_logout", fmt.Sprintf("%s used a token after request %d had logged out. "+
 			"Forget both tokens on logout and cancel what is still to be sent.", requests(uses), end.logout.Seq),
 			append(uses, end.logout)...)
