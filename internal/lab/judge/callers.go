@@ -45,13 +45,13 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
 //
 // Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And if
-// as many came in each of five rounds or more, there are no more callers.
+// as many came in each of the first five rounds, there are no more callers.
 func callers(row []*Exchange) int {
 	pauses, rounds := pausesOf(row), roundsOf(row)
 	if hasTimer(row, true) {
 		return 1
 	}
-	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds) {
+	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds[:chain]) == slices.Max(rounds[:chain]) {
 		return max(rounds[0], takeTurns(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {

@@ -46,6 +46,7 @@ func TestCallers(t *testing.T) {
 		{"six side by side, and five ticks of one", numbered(6, "500ms") + loop(5, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, "repeated_failure[" + numbers(2, 12) + "]"},
 		{"two without end, while they go on", loop(121, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 243) + "]"},
 		{"three side by side: five rounds of three", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + settled, "repeated_failure[" + numbers(2, 16) + "]"},
+		{"three side by side: five rounds of three, and more that are torn apart", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + "c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 | c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 19) + "]"},
 		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
 			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
 	})
