@@ -173,9 +173,6 @@ func (s *script) arrive(words []string) *Exchange {
 	if s.proxy {
 		e.Opened = time.Time{}
 	}
-	if operation == "login" {
-		e.Session, e.User = s.session, "demo"
-	}
 	if strings.HasPrefix(token, "b") {
 		e.Session, e.User, e.Presented, e.Token = "other", "demo", 77, &Token{State: "valid", Issued: s.issued[-1]}
 	} else if token != "-" {
@@ -189,6 +186,9 @@ func (s *script) arrive(words []string) *Exchange {
 func (s *script) answer(e *Exchange, words []string) {
 	e.Status, _ = strconv.Atoi(words[0])
 	e.Hub, e.Code = e.Status, ""
+	if e.Operation == "login" && e.Hub == 200 { // only then the hub knows the session and the user
+		e.Session, e.User = s.session, "demo"
+	}
 	for _, word := range words[1:] {
 		switch {
 		case word == "injected":
