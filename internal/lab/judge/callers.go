@@ -167,15 +167,15 @@ func pausesOf(row []*Exchange) []time.Duration {
 // isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter or a
 // little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or at every fourth pause.
 func isOneCallers(pauses []time.Duration) bool {
-	longest, held := time.Duration(0), max(1, len(pauses)/4)
-	for _, pause := range pauses {
-		switch shorter := longest - pause; {
-		case shorter <= max(Idle, longest/4):
-			longest = max(longest, pause)
+	widest, held := time.Duration(0), max(1, len(pauses)/4)
+	for _, rest := range pauses {
+		switch shorter := widest - rest; {
+		case shorter <= max(Idle, widest/4):
+			widest = max(widest, rest)
 		case held == 0 || shorter > apart:
 			return false
 		default:
-			longest, held = pause, held-1
+			widest, held = rest, held-1
 		}
 	}
 	return true
@@ -197,9 +197,10 @@ func isTimer(requests []*Exchange, alone bool) bool {
 	first := requests[0]
 	least, most := time.Duration(1<<62), time.Duration(0)
 	for i, e := range requests[1:] {
-		pause := e.restSince(requests[i])
-		least, most = min(least, pause), max(most, pause)
-		if least <= Idle || most-least > max(Idle/4, least/10) || alone && e.Conn != first.Conn && !(e.isSingle() && first.isSingle()) {
+		rest := e.restSince(requests[i])
+		least, most = min(least, rest), max(most, rest)
+		shares := e.Conn != first.Conn && !(e.isSingle() && first.isSingle())
+		if least <= Idle || most-least > max(Idle/4, least/10) || alone && shares {
 			return false
 		}
 	}
@@ -232,17 +233,17 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		for i < len(row) && row[i].Arrival.Order < r.Arrival.Order {
 			i++
 		}
-		waiting := 0
-		for i+waiting < len(row) && !r.endedBefore(row[i+waiting]) {
-			waiting++
+		meanwhile := 0
+		for i+meanwhile < len(row) && !r.endedBefore(row[i+meanwhile]) {
+			meanwhile++
 		}
 		between := before != nil && i > first
 		again := before != nil && i == first && r.Token.Generation == before.Token.Generation
-		if waiting > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
+		if meanwhile > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
 			n = max(n, 2)
 		}
 		if !timer {
-			n = max(n, waiting)
+			n = max(n, meanwhile)
 		}
 		if i > 0 {
 			before = r

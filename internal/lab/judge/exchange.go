@@ -1,8 +1,8 @@
 // Package judge tells from the record of requests what a client did wrong, and what it could do better.
 //
-// It is a pure room: Judge takes the exchanges in the order of their arrival and returns a verdict. It knows no hub,
-// no store and no clock. Each rule has a file; the comment on its function is its definition. What a rule cannot tell
-// for certain it does not say.
+// It is a pure room: Judge takes copies of the exchanges in the order of their arrival and returns a verdict. It knows
+// no hub, no store and no clock. Each rule has a file; the comment on its function is its definition. What a rule
+// cannot tell for certain it does not say.
 package judge
 
 import "time"

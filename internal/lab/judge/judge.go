@@ -34,7 +34,8 @@ type Verdict struct {
 
 // Judge returns the verdict on a record at the time now, whose Order may be 0. Exchanges stand in the order of their
 // arrival. ended says when each epoch but the one in force was over, by the hub's clock before it was changed.
-// Introspection is no use of a token (RFC 7662), so no rule looks at it.
+// Introspection is no use of a token (RFC 7662), so no rule looks at it. The exchanges are the judge's own: it notes in
+// them what it finds.
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), owners: make(map[uint64]string),

@@ -19,7 +19,9 @@ const spare = 2 * time.Minute
 // one. Nor is one early behind a 401 for a token in the wrong place (isMisplaced), or right behind a 401 for any other
 // token or none (isBehindRefusal).
 func (c *trial) refreshWithoutNeed(s *session) {
-	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool { return c.followsRace(r) || s.isMisplaced(r) || c.isBehindRefusal(r) })
+	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool {
+		return c.followsRace(r) || s.isMisplaced(r) || c.isBehindRefusal(r)
+	})
 	inHabit := make([]bool, len(early))
 	for i := habitual - 1; i < len(early); i++ {
 		first, last := early[i-habitual+1], early[i]

@@ -59,6 +59,11 @@ func (e *Exchange) effort() effort {
 	return effort{place: e.place(), presented: e.Presented}
 }
 
+// waitedAsAsked reports whether the answer to e asked to wait, and its caller did.
+func (e *Exchange) waitedAsAsked() bool {
+	return e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil
+}
+
 // behind returns the effort of the 401 over its connection for which e, a refresh, came at once; none if there is none.
 func (e *Exchange) behind() (f effort) {
 	if e.before != nil && e.before.refused() && e.restSince(e.before) <= opening {
@@ -94,7 +99,7 @@ func (c *trial) rows() [][]*Exchange {
 			if i, ok := withToken[e.behind()]; ok { // its caller tried once: it was refused, and refreshed
 				rows[i] = slices.DeleteFunc(rows[i], func(failed *Exchange) bool { return failed == e.before })
 			}
-		case c.told[e], e.InAddress && e.refused(), e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil: // its caller waited as asked
+		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked():
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
 			delete(open, f)
 		case !ok || !goesOn(rows[i], e) || e.isNextPart(rows[i]):
@@ -134,7 +139,8 @@ func (c *trial) beganAnew(first, last, e *Exchange) bool {
 	single := last.isSingle() && e.isSingle()
 	return slices.ContainsFunc(c.between(last, e), func(b *Exchange) bool {
 		own := b.client == last.client || b.client == e.client || single && b.isSingle()
-		return own && b.isAccess() && b.succeeded() && b.Session != last.Session && cmp.Or(last.User, b.User) == b.User && c.isFirstUse(b, first)
+		return own && b.isAccess() && b.succeeded() && b.Session != last.Session &&
+			cmp.Or(last.User, b.User) == b.User && c.isFirstUse(b, first)
 	})
 }
 
