@@ -200,7 +200,7 @@ func isTimer(requests []*Exchange, alone bool) bool {
 		rest := e.restSince(requests[i])
 		least, most = min(least, rest), max(most, rest)
 		shares := e.Conn != first.Conn && !(e.isSingle() && first.isSingle())
-		if least <= Idle || most-least > max(Idle/4, least/10) || alone && shares {
+		if least <= Idle || most-least > max(2*atOnce, least/10) || alone && shares {
 			return false
 		}
 	}

@@ -47,7 +47,7 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			unsent.drop(e, func(before *Exchange) bool {
 				return before.endedBefore(e) && (inTime(granted, e) || inTime(before, e))
 			})
-		case e.saw("token_expired") && e.End.Order < granted.End.Order && e.Token.isOf(&granted.Current.Pair):
+		case e.saw("token_expired") && !after(e) && granted.End.until(&e.End) <= apart && e.Token.isOf(&granted.Current.Pair):
 			unsent.drop(e, func(before *Exchange) bool { return before.Query == e.Query && e.follows(before) }) // its caller may have tried once more
 			unsent.add(e)
 		}
