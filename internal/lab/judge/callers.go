@@ -21,12 +21,13 @@ const (
 // at once with the next one.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	row = withoutResent(row)
-	tries, shown := len(row), callers(row)
+	rounds := roundsOf(row)
+	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
 	isQueue := false
 	if row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused) {
-		shown = c.callersAtExpiry(row, shown)
-		isQueue = len(roundsOf(row)) == 1 || row[0].sentAt.until(&row[tries-1].sentAt) <= stall
+		shown = c.callersAtExpiry(row, rounds, shown)
+		isQueue = len(rounds) == 1 || row[0].sentAt.until(&row[tries-1].sentAt) <= stall
 	}
 	switch {
 	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
@@ -46,8 +47,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 //
 // Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And if
 // as many came in each of the first five rounds, there are no more callers.
-func callers(row []*Exchange) int {
-	pauses, rounds := pausesOf(row), roundsOf(row)
+func callers(row []*Exchange, rounds []int) int {
+	pauses := pausesOf(row)
 	if hasTimer(row, true) {
 		return 1
 	}
@@ -64,7 +65,7 @@ func callers(row []*Exchange) int {
 	if isOneCallers(pauses) || hasTimer(row, false) {
 		return 1
 	}
-	return max(takeTurns(row), beginners(row))
+	return max(takeTurns(row), beginners(row, pauses))
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -141,9 +142,9 @@ func sideBySide(row []*Exchange) (most int) {
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
 // less than 100 ms (apart) after the answer to the one before. What came at once (atOnce) is of the same caller.
-func beginners(row []*Exchange) int {
+func beginners(row []*Exchange, pauses []time.Duration) int {
 	n := 1
-	for i, rest := range pausesOf(row) {
+	for i, rest := range pauses {
 		if rest > apart || row[0].sentAt.until(&row[i+1].sentAt) > stall {
 			break
 		}
@@ -165,7 +166,7 @@ func pausesOf(row []*Exchange) []time.Duration {
 }
 
 // isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter or a
-// little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or at every fourth pause.
+// little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or once for every four pauses.
 func isOneCallers(pauses []time.Duration) bool {
 	widest, held := time.Duration(0), max(1, len(pauses)/4)
 	for _, rest := range pauses {
@@ -210,10 +211,10 @@ func isTimer(requests []*Exchange, alone bool) bool {
 // callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many. What
 // came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed or gave up
 // in time, all that came without a rest may have waited for the same answer.
-func (c *trial) callersAtExpiry(row []*Exchange, shown int) int {
+func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 	shown = max(shown, c.besideRefreshes(row))
 	if shown > 1 && c.reactsTo(row) {
-		shown = max(shown, min(slices.Max(roundsOf(row)), queue))
+		shown = max(shown, min(slices.Max(rounds), queue))
 	}
 	return shown
 }

@@ -8,26 +8,14 @@ import (
 // TestCallers: a row of failures is told if it has more than four for each caller that the record shows.
 func TestCallers(t *testing.T) {
 	t.Parallel()
-	const settled = "after 3s"    // what the client may do in time, it has done
-	round := func(n int) string { // of callers side by side, and a pause that changes from round to round
-		return "slow 5ms " + strings.Repeat("cX me a0 | ", n-1) + "cX me a0 503 injected\n"
-	}
-	numbered := func(n int, pauses ...string) (text string) { // rounds over the same connections
-		for _, pause := range pauses {
-			line := round(n)
-			for i := range n {
-				line = strings.Replace(line, "cX", "c"+string(rune('2'+i)), 1)
-			}
-			text += line + "after " + pause + "\n"
-		}
-		return text
+	const settled = "after 3s"                         // what the client may do in time, it has done
+	numbered := func(n int, pauses ...string) string { // rounds of callers side by side, over the same connections
+		conns := strings.Join([]string{"c2", "c3", "c4", "c5", "c6", "c7", "c8"}[:n], " ")
+		return each("slow 5ms "+together(conns)+"after %s", pauses...)
 	}
 	const more = "c2 me a0 503 injected\n"
-	apart := func(pauses ...string) (text string) { // two callers, 20 ms apart
-		for _, pause := range pauses {
-			text += "slow 5ms c1 me a0 503 injected\nafter 15ms\nslow 5ms c1 me a0 503 injected\nafter " + pause + "\n"
-		}
-		return text
+	apart := func(pauses ...string) string { // two callers, 20 ms apart
+		return each("slow 5ms c1 me a0 503 injected\nafter 15ms\nslow 5ms c1 me a0 503 injected\nafter %s", pauses...)
 	}
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},

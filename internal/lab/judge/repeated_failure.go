@@ -33,10 +33,11 @@ func (c *trial) repeatedFailure() {
 			for n < len(row) && !c.beganAnew(first, row[n-1], row[n]) {
 				n++
 			}
-			if loop := chained(row[:n]); len(loop) > 0 && !c.renewsMost(row[:n]) && !c.isCrowd(row[:n]) {
-				bySession.add(row[0].Session, loop...)
-			}
+			part := row[:n]
 			row = row[n:]
+			if loop := chained(part); len(loop) > 0 && !c.renewsMost(part) && !c.isCrowd(part) {
+				bySession.add(first.Session, loop...)
+			}
 		}
 	}
 	for _, shown := range bySession.each {
@@ -157,12 +158,11 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
-		within := opening
+		old, within := c.sessions[last.Session], opening
 		for _, b := range c.between(last, loop[i+1]) {
 			if cmp.Or(last.User, b.User) != b.User {
 				continue
 			}
-			old := c.sessions[last.Session]
 			isNewer := old != nil && c.isOf(b, old.exchanges[0]) || old == nil && last.Presented > Unset && mayBeSame(last, b)
 			if b.isAccess() && b.succeeded() && b.goesTo(last) && isNewer && b.restSince(last) <= within {
 				renewed++

@@ -190,56 +190,7 @@ func (s *script) answer(e *Exchange, words []string) {
 		e.Session, e.User = s.session, "demo"
 	}
 	for _, word := range words[1:] {
-		switch {
-		case word == "injected":
-			e.Injected, e.Hub = true, 0
-			if e.Operation == "login" {
-				e.Session, e.User = "", ""
-			}
-		case word == "lost":
-			e.Lost, e.Status = true, 0
-			if e.Operation == "login" {
-				e.Session = fmt.Sprint("lost", e.Seq)
-			}
-		case word == "malformed":
-			e.Lost = true
-		case word == "left":
-			e.Left, e.Status = true, 0
-		case word == "shared":
-			e.Busy = e.Arrival.Machine.Add(-time.Hour)
-		case word == "pool":
-			e.Client = 1
-		case word == "unreached":
-			e.Hub = 0
-		case word == "all":
-			e.Everywhere = true
-		case word == "others":
-			e.Elsewhere = true
-		case word == "stranger":
-			e.User = word
-		case word == "other":
-			e.Session, e.Body, s.issued[-1] = "other", 1, s.now.Hub
-		case word == "foreign":
-			e.Session, e.User, e.Token = "", "", nil
-		case word == "ordered":
-			e.Current.Expired = true
-		case word == "open":
-			e.Token.State = "expired"
-		case word == "over":
-			e.Current.RefreshOver = true
-		case word == "ended":
-			e.Current = Current{RefreshOver: true}
-		case word == "address":
-			e.InAddress, e.Addressed = true, s.session
-		case strings.HasPrefix(word, "query="):
-			e.Query = uint64(len(word)) + uint64(word[6])
-		case strings.HasPrefix(word, "body="):
-			e.Body = uint64(word[5])
-		case strings.HasPrefix(word, "wait="):
-			e.RetryAfter = s.span(word[5:])
-		default:
-			e.Code = word
-		}
+		s.note(e, word)
 	}
 	if e.Code == "token_wrong_type" {
 		e.Token.State = "wrong_type"
@@ -248,6 +199,60 @@ func (s *script) answer(e *Exchange, words []string) {
 		e.Given = s.give(e)
 	}
 	e.End = s.mark()
+}
+
+// note puts into e what one word of the script's answer says.
+func (s *script) note(e *Exchange, word string) {
+	switch {
+	case word == "injected":
+		e.Injected, e.Hub = true, 0
+		if e.Operation == "login" {
+			e.Session, e.User = "", ""
+		}
+	case word == "lost":
+		e.Lost, e.Status = true, 0
+		if e.Operation == "login" {
+			e.Session = fmt.Sprint("lost", e.Seq)
+		}
+	case word == "malformed":
+		e.Lost = true
+	case word == "left":
+		e.Left, e.Status = true, 0
+	case word == "shared":
+		e.Busy = e.Arrival.Machine.Add(-time.Hour)
+	case word == "pool":
+		e.Client = 1
+	case word == "unreached":
+		e.Hub = 0
+	case word == "all":
+		e.Everywhere = true
+	case word == "others":
+		e.Elsewhere = true
+	case word == "stranger":
+		e.User = word
+	case word == "other":
+		e.Session, e.Body, s.issued[-1] = "other", 1, s.now.Hub
+	case word == "foreign":
+		e.Session, e.User, e.Token = "", "", nil
+	case word == "ordered":
+		e.Current.Expired = true
+	case word == "open":
+		e.Token.State = "expired"
+	case word == "over":
+		e.Current.RefreshOver = true
+	case word == "ended":
+		e.Current = Current{RefreshOver: true}
+	case word == "address":
+		e.InAddress, e.Addressed = true, s.session
+	case strings.HasPrefix(word, "query="):
+		e.Query = uint64(len(word)) + uint64(word[6])
+	case strings.HasPrefix(word, "body="):
+		e.Body = uint64(word[5])
+	case strings.HasPrefix(word, "wait="):
+		e.RetryAfter = s.span(word[5:])
+	default:
+		e.Code = word
+	}
 }
 
 // give issues the next pair; within grace the same again.

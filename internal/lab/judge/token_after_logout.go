@@ -35,16 +35,19 @@ func (c *trial) tokenAfterLogout(s *session) {
 	if end == nil {
 		return
 	}
-	var uses, early, gets []*Exchange // early: behind the logout, but not judged; gets: of a browser, those for which another may have waited
+	var uses, early []*Exchange // early: behind the logout, but not judged
+	var gets []*Exchange        // of a browser: those for which another may have waited
 	for _, e := range s.exchanges {
-		if e.usesToken() && e.Arrival.Order > end.logout.Arrival.Order && !end.covers(e) {
+		isGet, isUse := e.Browser && e.Method == "GET", e.usesToken() && end.covers(e)
+		if e.usesToken() && !isUse && e.Arrival.Order > end.logout.Arrival.Order {
 			early = append(early, e)
 		}
-		isGet, isUse := e.Browser && e.Method == "GET", e.usesToken() && end.covers(e)
 		switch {
 		case isGet && (!isUse || end.logout.End.until(&e.sentAt) <= late && e.comesBehindEqual(gets)):
 			gets = append(gets, e)
-			c.told[e] = c.told[e] || isUse // nor is it a try of a loop
+			if isUse {
+				c.told[e] = true // nor is it a try of a loop
+			}
 		case isUse:
 			uses = append(uses, e)
 		}
