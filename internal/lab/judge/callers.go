@@ -12,10 +12,10 @@ const (
 	queue  = 60                   // callers on a page at most
 )
 
-// isCrowd reports whether a row may be the requests of several callers, each of whom tried fewer than five times. A row
-// is of one caller unless the record shows more: by its times (callers), by refreshes beside it (callersAtExpiry), or by
-// those who come back with success (cameBack). Until they have had the time for that, the row is a crowd's, unless it is
-// longer than any page's.
+// isCrowd reports whether a row may be the requests of several callers, each of whom tried fewer than five times. A
+// row is of one caller unless the record shows more: by its times (callers), by refreshes beside it
+// (callersAtExpiry), or by those who come back with success (cameBack). Until they have had the time for that, the
+// row is a crowd's, unless it is longer than any page's.
 //
 // Requests in the queue of one connection are one caller's, but for those that met the end of a token and all come back
 // at once with the next one.
@@ -39,14 +39,15 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	return !over || back >= tries || shown > 1 && mayBeOf(back)
 }
 
-// callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the same
-// time (besideOneAnother) or, if the row was not sent at one caller's pauses, one shortly after the other (beginners).
+// callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the
+// same time (besideOneAnother) or, if the row was not sent at one caller's pauses, one shortly after the other
+// (beginners).
 //
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
 //
-// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And if
-// as many came in each of the first five rounds, there are no more callers.
+// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each.
+// And if as many came in each of the first five rounds, there are no more callers.
 func callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
 	if hasTimer(row, true) {
@@ -165,8 +166,9 @@ func pausesOf(row []*Exchange) []time.Duration {
 	return pauses
 }
 
-// isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter or a
-// little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or once for every four pauses.
+// isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter
+// or a little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or once for
+// every four pauses.
 func isOneCallers(pauses []time.Duration) bool {
 	widest, held := time.Duration(0), max(1, len(pauses)/4)
 	for _, rest := range pauses {
@@ -192,8 +194,8 @@ func hasTimer(row []*Exchange, alone bool) bool {
 	return false
 }
 
-// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle). alone
-// asks as well that it had its connection, or one for each, for itself.
+// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
+// alone asks as well that it had its connection, or one for each, for itself.
 func isTimer(requests []*Exchange, alone bool) bool {
 	first := requests[0]
 	least, most := time.Duration(1<<62), time.Duration(0)
@@ -208,9 +210,9 @@ func isTimer(requests []*Exchange, alone bool) bool {
 	return true
 }
 
-// callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many. What
-// came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed or gave up
-// in time, all that came without a rest may have waited for the same answer.
+// callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many.
+// What came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed
+// or gave up in time, all that came without a rest may have waited for the same answer.
 func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 	shown = max(shown, c.besideRefreshes(row))
 	if shown > 1 && c.reactsTo(row) {
@@ -219,10 +221,10 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 	return shown
 }
 
-// besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way, or
-// two if they came by a timer; two, if a client tried one again that had failed for now, and requests came between; or if
-// two refreshes came with one token and nothing of the row between, and none of the row came by a timer. 0: they show
-// nothing.
+// besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
+// or two if they came by a timer; two, if a client tried one again that had failed for now, and requests came
+// between; or if two refreshes came with one token and nothing of the row between, and none of the row came by a
+// timer. 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true)
 	var before *Exchange

@@ -139,8 +139,8 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 	return false
 }
 
-// lastServed returns when the access token of e was last good, by the hub's clock: for the last request that it served, or
-// when it was issued. Of a token that was expired by order nobody knows when it ended.
+// lastServed returns when the access token of e was last good, by the hub's clock: for the last request that it
+// served, or when it was issued. Of a token that was expired by order nobody knows when it ended.
 func (s *session) lastServed(e *Exchange) time.Time {
 	for i := len(s.exchanges) - len(s.from(e)) - 1; i >= 0; i-- {
 		if use := s.exchanges[i]; use.isAccess() && use.succeeded() && use.Token.Generation == e.Token.Generation {

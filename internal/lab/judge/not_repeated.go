@@ -18,7 +18,8 @@ func (c *trial) notRepeated(s *session) {
 	}
 }
 
-// isSentAnew reports whether e was sent again in time after a refresh, in a session in which the user logged in meanwhile.
+// isSentAnew reports whether e was sent again in time after a refresh, in a session in which the user logged in
+// meanwhile.
 func (c *trial) isSentAnew(e, granted *Exchange) bool {
 	for _, next := range c.record[c.after(granted):] {
 		switch {

@@ -190,8 +190,8 @@ func (h habit) String() string {
 
 var plays = testkit.Times(2, 10)
 
-// TestLoopsAreTold: whoever tries five times is told; in several tabs nearly always, since a hold-up of their machine may
-// make their tries look like those of more callers.
+// TestLoopsAreTold: whoever tries five times is told; in several tabs nearly always, since a hold-up of their machine
+// may make their tries look like those of more callers.
 func TestLoopsAreTold(t *testing.T) {
 	t.Parallel()
 	for _, tabs := range []int{1, 2, 3, 5, 6, 10} {
@@ -217,8 +217,8 @@ func TestLoopsAreTold(t *testing.T) {
 	}
 }
 
-// TestCrowdsAreNotTold: many callers each of whom tries four times or fewer; nearly never, since a hold-up of their machine
-// may show fewer callers side by side than there are.
+// TestCrowdsAreNotTold: many callers each of whom tries four times or fewer; nearly never, since a hold-up of their
+// machine may show fewer callers side by side than there are.
 func TestCrowdsAreNotTold(t *testing.T) {
 	t.Parallel()
 	for _, callers := range []int{5, 8, 12, 20, 40} {

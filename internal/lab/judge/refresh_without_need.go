@@ -53,8 +53,8 @@ func (c *trial) followsRace(e *Exchange) bool {
 	})
 }
 
-// isBehindRefusal reports whether a request of its client and of no other session was answered 401 right before r (stall),
-// and none of the session was served since.
+// isBehindRefusal reports whether a request of its client and of no other session was answered 401 right before r
+// (stall), and none of the session was served since.
 func (c *trial) isBehindRefusal(r *Exchange) bool {
 	for i := c.after(r) - 2; i >= 0 && c.record[i].Arrival.until(&r.sentAt) <= stall; i-- {
 		before := c.record[i]
@@ -128,9 +128,9 @@ func (s *session) isEarly(r *Exchange) bool {
 		!s.refused.before(r.Current.Generation, r) && !s.revoked.before(r.Current.Generation, r)
 }
 
-// ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by side:
-// that of the last access token which came or was given over its connection. With a connection for r alone it may be the
-// oldest in use since the refresh before. It is nil if that is not known.
+// ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by
+// side: that of the last access token which came or was given over its connection. With a connection for r alone it
+// may be the oldest in use since the refresh before. It is nil if that is not known.
 func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {
 		return nil
@@ -172,9 +172,9 @@ func (s *session) isUsedBefore(r *Exchange) bool {
 	return i >= 0 && s.exchanges[i].Arrival.Order < r.Arrival.Order
 }
 
-// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed by
-// a refresh: tabs may each keep an access token of their own. Where tokens are spent, those count that came with an older
-// pair than the session had by then; elsewhere nothing counts that came with an older one than r.
+// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed
+// by a refresh: tabs may each keep an access token of their own. Where tokens are spent, those count that came with
+// an older pair than the session had by then; elsewhere nothing counts that came with an older one than r.
 func (s *session) callsFor(r *Exchange) bool {
 	refused, at := 0, len(s.exchanges)-len(s.from(r))
 	for i := at - 1; i >= max(0, at-waiting); i-- {

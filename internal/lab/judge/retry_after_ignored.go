@@ -23,8 +23,8 @@ const (
 // session or, without a token, with the same body. What left before that answer is no retry (Exchange.follows), nor is
 // what got a 401 before, and comes again with a new token.
 //
-// Nor is what may be of another caller: somebody came in time for the answer, and for the one to the early request, too,
-// if that asked to wait (plea.isExcused).
+// Nor is what may be of another caller: somebody came in time for the answer, and for the one to the early request,
+// too, if that asked to wait (plea.isExcused).
 func (c *trial) retryAfterIgnored() {
 	type key struct {
 		place
@@ -146,9 +146,9 @@ func (l *line) match(e *Exchange) {
 	}
 }
 
-// isInTime reports whether e may be the retry that the answer asked for: by one of the clocks, for a test may advance the
-// other while its client waits, it is up to a fifth of the time late, 100 ms at the least, which some clients add by
-// chance, or up to a second, if nothing came in the second half of the time.
+// isInTime reports whether e may be the retry that the answer asked for: by one of the clocks, for a test may advance
+// the other while its client waits, it is up to a fifth of the time late, 100 ms at the least, which some clients add
+// by chance, or up to a second, if nothing came in the second half of the time.
 func (p *plea) isInTime(e *Exchange) bool {
 	leeway := p.fifth()
 	if !p.noisy {
@@ -178,8 +178,9 @@ func (p *plea) lateness(e *Exchange) time.Duration {
 // fifth is a fifth of the time that the answer asked for, 100 ms at the least.
 func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) }
 
-// tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of several
-// that is the one that fits best: with the same query and body, over the connection of the answer or a new one.
+// tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of
+// several that is the one that fits best: with the same query and body, over the connection of the answer or a new
+// one.
 func (c *trial) tooSoon(p *plea) (early *Exchange) {
 	next := p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)]
 	if len(next) == 0 {
@@ -198,9 +199,9 @@ func (c *trial) tooSoon(p *plea) (early *Exchange) {
 	return early
 }
 
-// mayBeRetry reports whether e may be a retry of the request that was asked to wait: it is of the same session and may be
-// of the same client, was certainly sent after the answer, got no 401 before, and did not wait in a browser's queue when
-// the answer came (callers).
+// mayBeRetry reports whether e may be a retry of the request that was asked to wait: it is of the same session and
+// may be of the same client, was certainly sent after the answer, got no 401 before, and did not wait in a browser's
+// queue when the answer came (callers).
 func (p *plea) mayBeRetry(e *Exchange) bool {
 	queued := e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
 	return e.Epoch == p.answer.Epoch && (e.Token == nil || e.Session == p.answer.Session) && mayBeSame(p.answer, e) &&
@@ -245,7 +246,8 @@ func (p *plea) isServedRetry(e *Exchange) bool {
 	return own && !e.Browser && (isAtOnce || p.lateness(p.kept) > p.fifth())
 }
 
-// isTogether reports whether the request that was asked to wait was under way together with the one before or behind it.
+// isTogether reports whether the request that was asked to wait was under way together with the one before or behind
+// it.
 func (p *plea) isTogether() bool {
 	l := p.line
 	return p.at > 0 && !l.all[p.at-1].endedBefore(p.answer) || p.at+1 < len(l.all) && !p.answer.endedBefore(l.all[p.at+1])
@@ -256,8 +258,8 @@ func (p *plea) connects(e *Exchange) bool {
 	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// goesOn reports whether the answer, the request in time and those between them, four at the least with the one before or
-// behind, came by one timer. That does not wait.
+// goesOn reports whether the answer, the request in time and those between them, four at the least with the one
+// before or behind, came by one timer. That does not wait.
 func (p *plea) goesOn() bool {
 	if p.kept == nil {
 		return false
