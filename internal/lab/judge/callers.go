@@ -50,7 +50,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // And if as many came in each of the first five rounds, there are no more callers.
 func callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
-	if hasTimer(row, true) {
+	if hasTimer(row) {
 		return 1
 	}
 	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds[:chain]) == slices.Max(rounds[:chain]) {
@@ -63,7 +63,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if n > 1 {
 		return n
 	}
-	if isOneCallers(pauses) || hasTimer(row, false) {
+	if isOneCallers(pauses) {
 		return 1
 	}
 	return max(takeTurns(row), beginners(row, pauses))
@@ -185,25 +185,25 @@ func isOneCallers(pauses []time.Duration) bool {
 }
 
 // hasTimer reports whether five in a row came by one timer (isTimer).
-func hasTimer(row []*Exchange, alone bool) bool {
+func hasTimer(row []*Exchange) bool {
 	for i := range len(row) - chain + 1 {
-		if isTimer(row[i:i+chain], alone) {
+		if isTimer(row[i:i+chain]) {
 			return true
 		}
 	}
 	return false
 }
 
-// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
-// alone asks as well that it had its connection, or one for each, for itself.
-func isTimer(requests []*Exchange, alone bool) bool {
+// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle),
+// over one connection or with one for each.
+func isTimer(requests []*Exchange) bool {
 	first := requests[0]
 	least, most := time.Duration(1<<62), time.Duration(0)
 	for i, e := range requests[1:] {
 		rest := e.restSince(requests[i])
 		least, most = min(least, rest), max(most, rest)
 		shares := e.Conn != first.Conn && !(e.isSingle() && first.isSingle())
-		if least <= Idle || most-least > max(2*atOnce, least/10) || alone && shares {
+		if least <= Idle || most-least > max(2*atOnce, least/10) || shares {
 			return false
 		}
 	}
@@ -226,7 +226,7 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 // between; or if two refreshes came with one token and nothing of the row between, and none of the row came by a
 // timer. 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
-	i, timer := 0, hasTimer(row, true)
+	i, timer := 0, hasTimer(row)
 	var before *Exchange
 	for _, r := range c.sessions[row[0].Session].refreshes {
 		if !inTime(row[len(row)-1], r) {

@@ -266,7 +266,7 @@ func (p *plea) goesOn() bool {
 	}
 	all := p.line.all
 	byTimer := func(from, to int) bool {
-		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1], true)
+		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1])
 	}
 	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1)
 }
