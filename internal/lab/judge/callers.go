@@ -187,7 +187,7 @@ func isOneCallers(pauses []time.Duration) bool {
 // hasTimer reports whether five in a row came by one timer (isTimer).
 func hasTimer(row []*Exchange) bool {
 	for i := range len(row) - chain + 1 {
-		if isTimer(row[i:i+chain]) {
+		if isTimer(row[i : i+chain]) {
 			return true
 		}
 	}

@@ -101,6 +101,7 @@ var failures = []row{
 	{"tries one after the other, and a refresh that fails", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired\nafter 300ms") + "c1 refresh r0 503 injected" + "\nafter 3s",
 		"repeated_failure[2 3 4 5 6]"},
 	{"callers in a queue that wait as they are asked", loop(8, "c1 me a0 503 injected wait=1s") + "after 1s\n" + loop(8, "c1 me a0 200"), ""},
+	{"a caller that waits longer each time than it is asked", loop(6, "c1 me a0 503 injected wait=1s\nafter 2500ms"), ""},
 	{"a loop, and other work a little later", loop(6, "c1 me a0 503 injected") + "after 250ms\n" + loop(6, "c1 me a0 200"), "repeated_failure[2 3 4 5 6 7]"},
 	{"a loop with a rest", loop(2, loop(5, "c1 me a0 503 injected")+"after 1s"), "repeated_failure[2 3 4 5 6 7 8 9 10 11]"},
 	{"callers in a queue that each try five times", loop(5, loop(5, "c1 me a0 503 injected")+"after 250ms") + loop(5, "c1 me a0 200"),
