@@ -80,6 +80,15 @@ var faultyElsewhere = []behaviour{
 			c.send("GET", fmt.Sprint(mePath, "?try=", i), nil, c.tokens.access)
 		}
 	}},
+	{"a loop on an injected 503, over one file after the other", []string{"repeated_failure[file*6]"}, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "file", "status": 503, "times": 0})
+		for range 2 {
+			for _, path := range filePaths {
+				c.send("GET", path, nil, c.tokens.access)
+			}
+		}
+	}},
 	{"a loop over new connections", []string{"repeated_failure[me*6]"}, quiet, func(w *world) {
 		c := w.newTab(nil)
 		c.client.Transport.(*http.Transport).DisableKeepAlives = true

@@ -175,15 +175,6 @@ var cleanTogether = []behaviour{
 			c.sound()
 		})
 	}},
-	{"three files, each tried twice", nil, quiet, func(w *world) {
-		c := w.login()
-		w.fault(object{"operation": "file", "status": 503, "times": 0})
-		for range 2 {
-			for _, path := range filePaths {
-				c.send("GET", path, nil, c.tokens.access)
-			}
-		}
-	}},
 	{"downloads that are taken up where they had ended, and have it all", nil, quiet, func(w *world) {
 		w.post(runPath, nil).Want(200)
 		c := w.login()

@@ -269,12 +269,16 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 // with a newer token or in a session that the user began later, and in time. over reports whether that time is over.
 func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 	last, done, wait := row[len(row)-1], c.isDone(row), longestWait(row)
+	places := make(map[place]bool)
+	for _, e := range row {
+		places[e.place()] = true
+	}
 	var back []*Exchange
 	for _, e := range c.record[c.after(row[0]):] {
 		if done.until(&e.sentAt) > reaction+wait {
 			break
 		}
-		if e.place() == last.place() && e.succeeded() && c.isOf(e, row[0]) {
+		if places[e.place()] && e.succeeded() && c.isOf(e, row[0]) {
 			back = append(back, e)
 		}
 	}

@@ -84,6 +84,7 @@ type trial struct {
 	everywhere []*Exchange         // logouts of other sessions of a user as well
 	useless    []*Exchange         // refreshes without a token that this hub can read, or with an access token
 	told       map[*Exchange]bool  // shown by a finding about refreshes or a logout
+	races      []*Exchange         // the refreshes by which a race has ended its session
 	verdict    Verdict
 }
 

@@ -14,10 +14,14 @@ const spare = 2 * time.Minute
 // that pair has been answered 401. Less often than that it is the note early_refresh: a page that keeps its access
 // token in memory refreshes at every load.
 //
-// Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. None is early behind a 401 for
-// a token in the wrong place (isMisplaced), or right behind a 401 for any other token or none (isBehindRefusal).
+// Of refreshes that two_refreshes shows, the first may belong to a habit, but is no note. One of a client whose race
+// has just ended another session, and that logs in anew, is not early: its other callers hear of the old session one by
+// one. Nor is one early behind a 401 for a token in the wrong place (isMisplaced), or right behind a 401 for any other
+// token or none (isBehindRefusal).
 func (c *trial) refreshWithoutNeed(s *session) {
-	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool { return s.isMisplaced(r) || c.isBehindRefusal(r) })
+	early := slices.DeleteFunc(s.earlyRefreshes(), func(r *Exchange) bool {
+		return c.followsRace(r) || s.isMisplaced(r) || c.isBehindRefusal(r)
+	})
 	inHabit := make([]bool, len(early))
 	for i := habitual - 1; i < len(early); i++ {
 		first, last := early[i-habitual+1], early[i]
@@ -40,6 +44,13 @@ func (c *trial) refreshWithoutNeed(s *session) {
 	const advice = ". Refresh shortly before it ends, or on a 401."
 	c.find("refresh_without_need", requests(often)+what+", three times within one lifetime"+advice, often...)
 	c.note("early_refresh", requests(once)+what+advice, once...)
+}
+
+// followsRace reports whether the client's own race had ended a session of the same user less than a second before e.
+func (c *trial) followsRace(e *Exchange) bool {
+	return slices.ContainsFunc(c.races, func(end *Exchange) bool {
+		return end.User == e.User && end.justBefore(e) && mayBeSame(end, e)
+	})
 }
 
 // isBehindRefusal reports whether a request of its client and of no other session was answered 401 right before r

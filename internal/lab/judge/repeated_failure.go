@@ -19,9 +19,9 @@ const (
 // one before it (Exchange.follows), and came sooner than that asked, if it did (Retry-After); those that left together
 // are no chain. All requests are shown that lie on a chain of five.
 //
-// A changed body or query hides nothing when a token is there; another path or method is another request. A request
-// that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is not told
-// again. Where the record shows several callers, the row must have more than four failures for each (isCrowd).
+// A changed path, query or body hides nothing when a token is there; only of what is no operation the path counts. A
+// request that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is
+// not told again. Where the record shows several callers, the row must have more than four failures for each (isCrowd).
 func (c *trial) repeatedFailure() {
 	var bySession groups
 	for _, row := range c.rows() {
@@ -46,7 +46,8 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// effort is what makes a failed request the same request again: its token or, without one, its body.
+// effort is what makes a failed request the same request again: its operation (of what is none, its path), and its
+// token or, without one, its body.
 type effort struct {
 	place
 	presented uint64
@@ -54,10 +55,14 @@ type effort struct {
 }
 
 func (e *Exchange) effort() effort {
-	if e.Presented <= Unset {
-		return effort{place: e.place(), body: e.Body}
+	at := e.place()
+	if at.operation != "other" {
+		at.path = ""
 	}
-	return effort{place: e.place(), presented: e.Presented}
+	if e.Presented <= Unset {
+		return effort{place: at, body: e.Body}
+	}
+	return effort{place: at, presented: e.Presented}
 }
 
 // waitedAsAsked reports whether the answer to e asked to wait, and its caller did.
@@ -65,12 +70,19 @@ func (e *Exchange) waitedAsAsked() bool {
 	return e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil
 }
 
-// behind returns the effort of the 401 over its connection for which e, a refresh, came at once; none if there is none.
-func (e *Exchange) behind() (f effort) {
-	if e.before != nil && e.before.refused() && e.restSince(e.before) <= opening {
-		f = e.before.effort()
+// refusedBefore returns the 401 for which r, a refresh, came at once: over its connection or, since a pool may take
+// another, right before it in the session and with no 401 before. It is nil if there is none.
+func (s *session) refusedBefore(r *Exchange) *Exchange {
+	isReason := func(e *Exchange) bool { return e != nil && e.refused() && r.restSince(e) <= opening }
+	if isReason(r.before) {
+		return r.before
 	}
-	return f
+	earlier := s.exchanges[:len(s.exchanges)-len(s.from(r))]
+	n := len(earlier)
+	if n < 2 || !isReason(earlier[n-1]) || !earlier[n-1].endedBefore(r) || earlier[n-2].isAccess() && earlier[n-2].refused() {
+		return nil
+	}
+	return earlier[n-1]
 }
 
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
@@ -97,8 +109,10 @@ func (c *trial) rows() [][]*Exchange {
 				}
 			}
 		case c.told[e] && e.isRefresh():
-			if i, ok := withToken[e.behind()]; ok { // its caller tried once: it was refused, and refreshed
-				rows[i] = slices.DeleteFunc(rows[i], func(failed *Exchange) bool { return failed == e.before })
+			if tried := c.sessions[e.Session].refusedBefore(e); tried != nil { // its caller tried once, and refreshed
+				if i, ok := withToken[tried.effort()]; ok {
+					rows[i] = slices.DeleteFunc(rows[i], func(failed *Exchange) bool { return failed == tried })
+				}
 			}
 		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked():
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download

@@ -107,7 +107,16 @@ var failures = []row{
 	{"callers in a queue that each try five times", loop(5, loop(5, "c1 me a0 503 injected")+"after 250ms") + loop(5, "c1 me a0 200"),
 		"repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26]"},
 	{"a loop, and other work at once", loop(5, "c1 me a0 503 injected") + loop(8, "c1 me a0 200"), "repeated_failure[2 3 4 5 6]"},
-	{"three files, each twice", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), ""},
+	{"a worker that begins with the old pair each time, over a pool of two connections", "c1 me a0 200 | c2 listing a0 200\nadvance 15m\nc1 me a0 401 token_expired\nc2 refresh r0 200\nc1 me a1 200\n" +
+		loop(6, "c1 me a0 401 token_expired\nafter 5ms\nc2 refresh r0 401 token_reused"), "two_refreshes[5 8 10 12 14 16 18]"},
+	{"a loop over three files", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop over three files without a token", loop(2, "c1 file/1 - 404\nc1 file/2 - 404\nc1 file/3 - 404"), "repeated_failure[2 3 4 5 6 7]"},
+	{"three files, with a success of one between", "c1 file/1 a0 404\nc1 file/2 a0 404\nc1 file/3 a0 404\nc1 file/1 a0 200\nc1 file/2 a0 404\nc1 file/3 a0 404", ""},
+	{"three files side by side, each twice", loop(2, "c1 file/1 a0 | c2 file/2 a0 | c3 file/3 a0 503 injected\nafter 300ms"), ""},
+	{"five addresses of no operation", each("c1 other/%s a0 404", "1", "2", "3", "4", "5"), ""},
+	{"five times an address of no operation", loop(5, "c1 other/1 a0 404"), "repeated_failure[2 3 4 5 6]"},
+	{"callers for three files in a queue, who met the end of the token and come back", expired + loop(2, "c1 file/1 a0 401 token_expired\nc1 file/2 a0 401 token_expired\nc1 file/3 a0 401 token_expired") +
+		"c1 refresh r0 200\nc1 me a1 200\n" + loop(2, "c1 file/1 a1 200\nc1 file/2 a1 200\nc1 file/3 a1 200"), ""},
 	{"a client with two connections that asks one thing after the other", "c1 me a0 200\nc2 me a0 200\n" + loop(5, "c1 me a0 503 injected\nc2 me a0 503 injected\nafter 101ms"),
 		"repeated_failure[4 5 6 7 8 9 10 11 12 13]"},
 	{"a client that takes turns with two new connections", "open c2\nopen c3\n" + loop(4, "slow 5ms c2 me a0 503 injected\nslow 5ms c3 me a0 503 injected") + "slow 5ms c2 me a0 503 injected",

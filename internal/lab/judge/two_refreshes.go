@@ -22,8 +22,9 @@ func (c *trial) twoRefreshes(x *expiry) {
 	c.find("two_refreshes", requests(shown)+" refreshed for the same expiry. "+
 		"Let one request refresh and have all others wait for its result.", shown...)
 	x.told = true
-	if x.reused != nil {
-		c.sessions[x.reused.Session].raced = x.reused
+	if r := x.reused; r != nil {
+		c.sessions[r.Session].raced = r
+		c.races = append(c.races, r)
 	}
 	for _, r := range shown {
 		c.told[r] = true
