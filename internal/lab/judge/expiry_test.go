@@ -107,6 +107,8 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"with reuse allowed, behind an expiry that three callers met", "policy allow\nadvance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 | c2 me a1 | c3 me a1 200\nafter 1s\n" +
 			"c1 refresh r1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200", "refresh_without_need[9 11 13]"},
 		{"twice", "c1 refresh r0 200\nc1 refresh r1 200", "early_refresh[2 3]"},
+		{"for a request without a token", "c1 me - 401 token_missing\nc1 refresh r0 200", ""},
+		{"for a wrong password", "c1 login - 401 invalid_credentials injected\nc1 refresh r0 200", "early_refresh[3]"},
 		{"three times, but not within a lifetime", "c1 refresh r0 200\nadvance 7m\nc1 refresh r1 200\nadvance 7m\nadvance 2m\nc1 refresh r2 200", "early_refresh[2 3]"},
 		{"three times in more than a lifetime, with others on time between", "c1 refresh r0 200\nadvance 8m\nc1 refresh r1 200\nadvance 1m\nc1 refresh r2 200\nadvance 8m\n" +
 			"c1 refresh r3 200\nadvance 1m\nc1 refresh r4 200", "early_refresh[2 4 6]"},

@@ -53,14 +53,14 @@ func (c *trial) followsRace(e *Exchange) bool {
 	})
 }
 
-// isBehindRefusal reports whether a request of its client and of no other session was answered 401 right before r
-// (stall), and none of the session was served since.
+// isBehindRefusal reports whether a request of its client, of no other session and no login, was answered 401 right
+// before r (stall), and none of the session was served since.
 func (c *trial) isBehindRefusal(r *Exchange) bool {
 	for i := c.after(r) - 2; i >= 0 && c.record[i].Arrival.until(&r.sentAt) <= stall; i-- {
 		before := c.record[i]
 		switch {
 		case before.Session != "" && before.Session != r.Session, !mayBeSame(before, r):
-		case before.refused() && before.endedBefore(r):
+		case before.refused() && before.endedBefore(r) && !before.isLogin():
 			return true
 		case before.isAccess() && before.succeeded():
 			return false
