@@ -3,7 +3,7 @@ package judge
 import "slices"
 
 // notRepeated is a note: a refresh succeeded, and requests from before it that got token_expired were not sent again
-// within two seconds. Their callers have been left with the 401. The refresh is shown, too.
+// with the new token within two seconds. Their callers have been left with the 401. The refresh is shown, too.
 func (c *trial) notRepeated(s *session) {
 	for _, x := range s.expiries {
 		granted := x.success
@@ -12,8 +12,8 @@ func (c *trial) notRepeated(s *session) {
 		}
 		left := slices.DeleteFunc(s.abandoned(granted), func(e *Exchange) bool { return c.isSentAnew(e, granted) })
 		if len(left) > 0 && c.timeIsUp(granted) && !slices.ContainsFunc(left, func(e *Exchange) bool { return !c.timeIsUp(e) }) {
-			c.note("not_repeated", requests(left)+" got token_expired and did not come again after the refresh. "+
-				"Repeat every request that waited for the refresh.", append(left, granted)...)
+			c.note("not_repeated", requests(left)+" got token_expired and did not come again with the new access token. "+
+				"Repeat every request that waited for the refresh, with the token that it gave.", append(left, granted)...)
 		}
 	}
 }

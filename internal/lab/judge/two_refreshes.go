@@ -20,7 +20,7 @@ func (c *trial) twoRefreshes(x *expiry) {
 		return
 	}
 	c.find("two_refreshes", requests(shown)+" refreshed for the same expiry. "+
-		"Let one request refresh and have all others wait for its result.", shown...)
+		"Let one request refresh, have all others wait for its result, and send the new access token from then on.", shown...)
 	x.told = true
 	if r := x.reused; r != nil {
 		c.sessions[r.Session].raced = r
