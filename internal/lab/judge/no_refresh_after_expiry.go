@@ -28,17 +28,21 @@ func (c *trial) noRefreshAfterExpiry(s *session) {
 // handled reports whether the client did something about the expired token of e.
 func (c *trial) handled(s *session, e *Exchange) bool {
 	renewing := func(r *Exchange) bool { return r.renews(e) && inTime(e, r) }
-	first := s.firstRefused[e.Token.Generation]
 	instead := func(r *Exchange) bool { return r.Arrival.Order > e.Arrival.Order && inTime(e, r) }
-	if given := s.given[e.Token.Generation]; e.Injected && given != nil && given.isRefresh() && inTime(given, e) ||
-		slices.ContainsFunc(s.refreshes, renewing) || s.usesNewer(e) || c.triesOn(s.refreshes, e) || c.triesOn(c.logins, e) ||
-		slices.ContainsFunc(c.useless, func(r *Exchange) bool {
-			wasDue := !r.endedBefore(e) || first != nil && first.Arrival.Order < r.Arrival.Order
-			return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r) && wasDue
-		}) {
-		return true
+	first, given := s.firstRefused[e.Token.Generation], s.given[e.Token.Generation]
+	unreadable := func(r *Exchange) bool { // a refresh whose token this hub cannot read
+		wasDue := !r.endedBefore(e) || first != nil && first.Arrival.Order < r.Arrival.Order
+		return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r) && wasDue
 	}
-	return slices.ContainsFunc(s.logouts, instead) || c.logsInAfter(s, e, instead) || c.movedOn(s, e, instead)
+	switch {
+	case slices.ContainsFunc(s.refreshes, renewing), slices.ContainsFunc(c.useless, unreadable), s.usesNewer(e):
+	case e.Injected && given != nil && given.isRefresh() && inTime(given, e): // a fault says so of a new token
+	case c.triesOn(s.refreshes, e), c.triesOn(c.logins, e):
+	case slices.ContainsFunc(s.logouts, instead), c.logsInAfter(s, e, instead), c.movedOn(s, e, instead):
+	default:
+		return false
+	}
+	return true
 }
 
 // triesOn reports whether the client had made one of these tries to get new tokens before e, in vain but without a
@@ -79,25 +83,34 @@ func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+rea
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, or was doing so, and did
 // not go on in s. Of a login that failed nobody knows whose it was, and the client may have opened its connection for
-// another namespace. Where the client logs in as somebody else, a connection shows it, and the session had not gone on
-// before either. Over a connection of what was sent with e it is the caller of e that does so, whatever others of the
-// session do. So it may be where connections have one request each, or where the client does so at once (apart).
+// another namespace. Only a connection shows that the client logs in as somebody else; the session must not have gone
+// on before that either.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
 	for _, login := range c.logins[max(0, n-lookBack):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}
-		mayBeOf := login.User == s.user || login.User == ""
-		own := e.client == login.client || mayBeOf && (mayBeSame(e, login) || e.Browser == login.Browser && login.client.first > e.End.Order)
-		ends := !s.goesOnAfter(login) && (mayBeOf || !s.goesOnAfter(e))
 		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
-		isItsOwn := s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || e.client == login.client && e.End.until(&login.sentAt) <= apart
-		if own && (underWay || instead(login)) && (ends || mayBeOf && isItsOwn) {
+		mayBeOwn := mayBeSame(e, login) || e.Browser == login.Browser && login.client.first > e.End.Order
+		goesOn := s.goesOnAfter(login)
+		switch {
+		case !underWay && !instead(login):
+		case login.User != "" && login.User != s.user:
+			if e.client == login.client && !goesOn && !s.goesOnAfter(e) {
+				return true
+			}
+		case mayBeOwn && (!goesOn || s.isByCallerOf(e, login)):
 			return true
 		}
 	}
 	return false
+}
+
+// isByCallerOf reports whether a login is by the caller of e, whatever others of the session do: it came over a
+// connection of what was sent with e, or at once (apart), or both had a connection for themselves.
+func (s *session) isByCallerOf(e, login *Exchange) bool {
+	return s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || e.client == login.client && e.End.until(&login.sentAt) <= apart
 }
 
 // sentWith reports whether something came over a connection in the row of requests without a break that e is in.
