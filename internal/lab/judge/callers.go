@@ -25,6 +25,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
 	isQueue := false
+	if row[0].isRefresh() {
+		shown = max(shown, c.sessions[row[0].Session].behindRefusals(row))
+	}
 	if row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused) {
 		shown = c.callersAtExpiry(row, rounds, shown)
 		isQueue = len(rounds) == 1 || row[0].sentAt.until(&row[tries-1].sentAt) <= stall
@@ -50,7 +53,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // And if as many came in each of the first five rounds, there are no more callers.
 func callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
-	if hasTimer(row) {
+	if hasTimer(row, true) {
 		return 1
 	}
 	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds[:chain]) == slices.Max(rounds[:chain]) {
@@ -63,7 +66,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if n > 1 {
 		return n
 	}
-	if isOneCallers(pauses) {
+	if isOneCallers(pauses) || hasTimer(row, false) || hasBackoff(row) {
 		return 1
 	}
 	return max(takeTurns(row), beginners(row, pauses))
@@ -185,29 +188,58 @@ func isOneCallers(pauses []time.Duration) bool {
 }
 
 // hasTimer reports whether five in a row came by one timer (isTimer).
-func hasTimer(row []*Exchange) bool {
+func hasTimer(row []*Exchange, alone bool) bool {
+	return hasFive(row, func(five []*Exchange) bool { return isTimer(five, alone) })
+}
+
+// hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the
+// pauses of several may grow by chance.
+func hasBackoff(row []*Exchange) bool { return sideBySide(row) == 1 && hasFive(row, isBackoff) }
+
+func hasFive(row []*Exchange, are func(five []*Exchange) bool) bool {
 	for i := range len(row) - chain + 1 {
-		if isTimer(row[i : i+chain]) {
+		if are(row[i : i+chain]) {
 			return true
 		}
 	}
 	return false
 }
 
-// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle),
-// over one connection or with one for each.
-func isTimer(requests []*Exchange) bool {
-	first := requests[0]
+// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
+// alone asks as well that it had its connection, or one for each, for itself.
+func isTimer(requests []*Exchange, alone bool) bool {
 	least, most := time.Duration(1<<62), time.Duration(0)
 	for i, e := range requests[1:] {
 		rest := e.restSince(requests[i])
 		least, most = min(least, rest), max(most, rest)
-		shares := e.Conn != first.Conn && !(e.isSingle() && first.isSingle())
-		if least <= Idle || most-least > max(2*atOnce, least/10) || shares {
+		if least <= Idle || most-least > max(2*atOnce, least/10) || alone && !e.isBeside(requests[0]) {
 			return false
 		}
 	}
 	return true
+}
+
+// isBackoff reports whether requests came as one caller's exponential backoff sends them: each pause is longer than the
+// one before by the same factor (but for a quarter).
+func isBackoff(requests []*Exchange) bool {
+	least, most := 3.5, 1.3
+	before := requests[1].restSince(requests[0])
+	for i, e := range requests[1:] {
+		rest := e.restSince(requests[i])
+		if rest <= atOnce {
+			return false
+		}
+		if i > 0 {
+			factor := float64(rest) / float64(before)
+			least, most, before = min(least, factor), max(most, factor), rest
+		}
+	}
+	return least >= 1.3 && most <= 3.5 && most <= least*1.25
+}
+
+// isBeside reports whether two requests came over one connection, or with one for each.
+func (e *Exchange) isBeside(other *Exchange) bool {
+	return e.Conn == other.Conn || e.isSingle() && other.isSingle()
 }
 
 // callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many.
@@ -226,7 +258,7 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 // between; or if two refreshes came with one token and nothing of the row between, and none of the row came by a
 // timer. 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
-	i, timer := 0, hasTimer(row)
+	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
 	for _, r := range c.sessions[row[0].Session].refreshes {
 		if !inTime(row[len(row)-1], r) {
@@ -251,6 +283,30 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		if i > 0 {
 			before = r
 		}
+	}
+	return n
+}
+
+// behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly behind
+// it (stall): as many as 401s came between two of them. Otherwise it is 0.
+func (s *session) behindRefusals(row []*Exchange) (n int) {
+	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
+	for _, r := range row {
+		between := 0
+		var last *Exchange
+		for _, e := range s.exchanges[:len(s.exchanges)-len(s.from(r))] {
+			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) {
+				last = e
+				if e.End.Order > before {
+					between++
+				}
+			}
+		}
+		free, before = free+between-1, r.Arrival.Order
+		if free < 0 || r.restSince(last) > stall {
+			return 0
+		}
+		n = max(n, between)
 	}
 	return n
 }

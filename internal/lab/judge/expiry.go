@@ -159,7 +159,8 @@ func (x *expiry) gave(r *Exchange) *Exchange {
 
 // unsent reports whether requests that got 401 with the pair that x is about had not been sent again with a newer one
 // when r came. Those that have had the time for it are given up, unless one of them comes in time after r, and nothing
-// but r had come over its connection since, or refreshes that failed for now. A request that was refused again behind a
+// but r had come over its connection since, or refreshes that failed for now. What came between a late answer and a
+// refresh right behind it (Idle) may have been sent before the client heard. A request that was refused again behind a
 // refresh that failed for now counts once.
 func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	old := x.refreshes[0].Current.Generation
@@ -184,7 +185,10 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			unsent.add(e)
 		case x.reused != nil && e.Code == "token_revoked": // the race has ended the session, so that nothing can be sent again
 		case e.Token.Generation > old:
-			dropped := unsent.drop(e, func(other *Exchange) bool { return other.endedBefore(e) })
+			dropped := unsent.drop(e, func(other *Exchange) bool {
+				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > Idle) &&
+					(other.Query == e.Query || !s.comesAgain(other, e))
+			})
 			if !before && e.Token.Generation > r.Token.Generation &&
 				(again(e, dropped) && e.comesBehind(dropped, r) || e.before == r && (soon && again(e, r.before) || again(e, r.behindFailed()))) {
 				return true
@@ -197,6 +201,14 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 // goesTo reports whether e has the place and the query of other.
 func (e *Exchange) goesTo(other *Exchange) bool {
 	return e.place() == other.place() && e.Query == other.Query
+}
+
+// comesAgain reports whether the very request of before, which was refused, comes again after e with a newer token.
+func (s *session) comesAgain(before, e *Exchange) bool {
+	next := s.from(e)
+	return slices.ContainsFunc(next[:min(len(next), lookBack)], func(next *Exchange) bool {
+		return next.isAccess() && next.Token.Generation > before.Token.Generation && next.goesTo(before)
+	})
 }
 
 // comesBehind reports whether e came over the connection of before, with nothing between them but r.

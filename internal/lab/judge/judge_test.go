@@ -110,6 +110,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"four workers, each of which comes too soon", "slow 6ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected wait=2s\nafter 400ms\n" + each("%s me a0 200\nafter 60ms", "c5", "c6", "c7", "c8") + "after 3s", "retry_after_ignored[2 3 4 5 6 7 8 9]"},
+		{"four workers with kept connections, each of which comes too soon", "slow 6ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected wait=2s\nafter 400ms\n" + each("%s me a0 200\nafter 60ms", "c2", "c2", "c3", "c3") + "after 3s", "retry_after_ignored[2 3 4 5 6 7 8 9]"},
 		{"workers that begin more than half of the time apart, and wait as they are asked", "c2 me a0 503 injected wait=1s\nafter 700ms\nc3 me a0 503 injected wait=1s\nafter 310ms\nc2 me a0 200\nafter 700ms\nc3 me a0 200\nafter 3s", ""},
 		{"long after 401s of which one was sent again, by a clock that stands", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nfrozen 6s\nc1 me a1 503 injected wait=2s\nfrozen 300ms\nc1 me a1 200\nfrozen 6s", "retry_after_ignored[7 8] not_repeated[3 4 5]"},
 		{"right behind another, while two others came as far apart", "c1 me a0 200\nafter 70ms\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 3s\nc1 me a0 200\nafter 200ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[3 4]"},

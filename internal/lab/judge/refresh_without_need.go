@@ -172,23 +172,25 @@ func (s *session) isUsedBefore(r *Exchange) bool {
 	return i >= 0 && s.exchanges[i].Arrival.Order < r.Arrival.Order
 }
 
-// callsFor reports whether more requests had been answered 401, in the time to react before r, than had been followed
-// by a refresh: tabs may each keep an access token of their own. Where tokens are spent, those count that came with
-// an older pair than the session had by then; elsewhere nothing counts that came with an older one than r.
+// callsFor reports whether a request had been answered 401, in the time to react before r, that no refresh had followed
+// yet: tabs may each keep an access token of their own. Where tokens are spent, it must have come with an older pair
+// than the session had by then; elsewhere nothing counts that came with an older one than r.
 func (s *session) callsFor(r *Exchange) bool {
-	refused, at := 0, len(s.exchanges)-len(s.from(r))
+	followed, at := 0, len(s.exchanges)-len(s.from(r)) // followed: 401s for which a later refresh has come
 	for i := at - 1; i >= max(0, at-waiting); i-- {
 		e := s.exchanges[i]
 		switch {
 		case e.Arrival.until(&r.Arrival) > reaction:
-			return refused > 0
+			return false
 		case !r.Policy.Spends() && e.Token != nil && e.Token.Generation < r.Token.Generation:
 		case e.Operation == "refresh":
-			refused--
+			followed++
 		case e.Hub != 401 || !e.endedBefore(r):
+		case followed > 0:
+			followed--
 		case !r.Policy.Spends() || e.isAccess() && e.Token.Generation < e.Current.Generation:
-			refused++
+			return true
 		}
 	}
-	return refused > 0
+	return false
 }

@@ -70,19 +70,38 @@ func (e *Exchange) waitedAsAsked() bool {
 	return e.plea != nil && e.plea.kept != nil && e.plea.hurried == nil
 }
 
-// refusedBefore returns the 401 for which r, a refresh, came at once: over its connection or, since a pool may take
-// another, right before it in the session and with no 401 before. It is nil if there is none.
-func (s *session) refusedBefore(r *Exchange) *Exchange {
-	isReason := func(e *Exchange) bool { return e != nil && e.refused() && r.restSince(e) <= opening }
-	if isReason(r.before) {
-		return r.before
+// withoutReasons returns a row without what r was sent for, a refresh of its session that failed and that a finding
+// shows: the 401 over its connection for which it came at once, and those since the refresh before (last), if they are
+// too few for a chain.
+func withoutReasons(row []*Exchange, r, last *Exchange) []*Exchange {
+	if r.before != nil && r.restSince(r.before) <= opening {
+		row = slices.DeleteFunc(row, func(e *Exchange) bool { return e == r.before && e.refused() })
 	}
-	earlier := s.exchanges[:len(s.exchanges)-len(s.from(r))]
-	n := len(earlier)
-	if n < 2 || !isReason(earlier[n-1]) || !earlier[n-1].endedBefore(r) || earlier[n-2].isAccess() && earlier[n-2].refused() {
-		return nil
+	n := len(row)
+	for n > 0 && row[n-1].refused() && (last == nil || row[n-1].Arrival.Order > last.Arrival.Order) {
+		n--
 	}
-	return earlier[n-1]
+	if tries := len(row) - n; tries > 0 && tries < chain && inTime(row[len(row)-1], r) {
+		return row[:n]
+	}
+	return row
+}
+
+// isEndOfToken reports whether e, behind a row of other failures, met the end of the token, and the client refreshes in
+// time and before it meets another. That is no more of the same.
+func (c *trial) isEndOfToken(row []*Exchange, e *Exchange) bool {
+	if !e.isAccess() || !e.saw("token_expired") || len(row) == 0 || slices.ContainsFunc(row, (*Exchange).refused) {
+		return false
+	}
+	for _, next := range c.sessions[e.Session].from(e)[1:] {
+		switch {
+		case next.isRefresh():
+			return inTime(e, next) && (next.End.Order == 0 || next.exchanged())
+		case next.effort() == e.effort() && next.refused():
+			return false
+		}
+	}
+	return !c.timeIsUp(e)
 }
 
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
@@ -91,8 +110,17 @@ func (s *session) refusedBefore(r *Exchange) *Exchange {
 // session at each load before that.
 func (c *trial) rows() [][]*Exchange {
 	var rows [][]*Exchange
+	last := make(map[string]*Exchange)                               // refresh of a session that a finding shows
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
 	for _, e := range c.record {
+		if c.told[e] && e.isRefresh() {
+			for _, i := range withToken {
+				if e.failed() && len(rows[i]) > 0 && rows[i][0].Session == e.Session {
+					rows[i] = withoutReasons(rows[i], e, last[e.Session])
+				}
+			}
+			last[e.Session] = e
+		}
 		f := e.effort()
 		open := withToken
 		if f.presented == 0 {
@@ -108,13 +136,7 @@ func (c *trial) rows() [][]*Exchange {
 					delete(without, other)
 				}
 			}
-		case c.told[e] && e.isRefresh():
-			if tried := c.sessions[e.Session].refusedBefore(e); tried != nil { // its caller tried once, and refreshed
-				if i, ok := withToken[tried.effort()]; ok {
-					rows[i] = slices.DeleteFunc(rows[i], func(failed *Exchange) bool { return failed == tried })
-				}
-			}
-		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked():
+		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked(), ok && c.isEndOfToken(rows[i], e):
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
 			delete(open, f)
 		case !ok || !goesOn(rows[i], e) || e.isNextPart(rows[i]):

@@ -48,8 +48,10 @@ func (c *trial) retryAfterIgnored() {
 		}
 	}
 	var early, before groups
+	taken := make(map[*Exchange]bool)
 	for _, p := range all {
-		if p.hurried = c.tooSoon(p); p.hurried != nil {
+		if p.hurried = c.tooSoon(p, taken); p.hurried != nil {
+			taken[p.hurried] = true
 			session := ""
 			if p.answer.Token != nil {
 				session = p.answer.Session
@@ -179,21 +181,22 @@ func (p *plea) lateness(e *Exchange) time.Duration {
 func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) }
 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of
-// several that is the one that fits best: with the same query and body, over the connection of the answer or a new
-// one.
-func (c *trial) tooSoon(p *plea) (early *Exchange) {
+// several that is the one that fits best: with the same query and body, not taken for another answer, and over the
+// connection of the answer or a new one.
+func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	next := p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)]
 	if len(next) == 0 {
 		return nil
 	}
-	goesOn := p.goesOn()
+	goesOn, fit := p.goesOn(), -1
 	for _, e := range next {
+		n := e.fits(p, !taken[e])
 		switch {
-		case p.lateness(e) >= -tolerance, early != nil && early.fits(p) == best:
+		case p.lateness(e) >= -tolerance, fit == best:
 			return early
 		case !p.mayBeRetry(e), !goesOn && c.isExcused(p, e):
-		case early == nil || e.fits(p) > early.fits(p):
-			early = e
+		case n > fit:
+			early, fit = e, n
 		}
 	}
 	return early
@@ -208,11 +211,14 @@ func (p *plea) mayBeRetry(e *Exchange) bool {
 		e.follows(p.answer) && !e.again && !queued
 }
 
-const best = 3 // what fits returns at the most
+const best = 7 // what fits returns at the most
 
-// fits says how well e fits as the retry that came too soon.
-func (e *Exchange) fits(p *plea) (n int) {
+// fits says how well e fits as the retry that came too soon, if it is free to be taken for that.
+func (e *Exchange) fits(p *plea, free bool) (n int) {
 	if e.asksFor(p.answer) {
+		n += 4
+	}
+	if free {
 		n += 2
 	}
 	if p.connects(e) {
@@ -241,7 +247,7 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 // connection of the answer, or both had one for themselves. And it came at once, or the one in time did not come to the
 // moment, but is more work of the same caller. A page's callers share connections.
 func (p *plea) isServedRetry(e *Exchange) bool {
-	own := e.Conn == p.answer.Conn || e.isSingle() && p.answer.isSingle()
+	own := e.isBeside(p.answer)
 	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer)
 	return own && !e.Browser && (isAtOnce || p.lateness(p.kept) > p.fifth())
 }
@@ -266,7 +272,7 @@ func (p *plea) goesOn() bool {
 	}
 	all := p.line.all
 	byTimer := func(from, to int) bool {
-		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1])
+		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1], true)
 	}
 	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1)
 }
