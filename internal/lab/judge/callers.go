@@ -64,12 +64,16 @@ func callers(row []*Exchange, rounds []int) int {
 	}
 	n := besideOneAnother(row, rounds)
 	if n > 1 {
+		if first, alone := beginners(row, pauses); alone && areSingle(row) {
+			n = max(n, first)
+		}
 		return n
 	}
 	if isOneCallers(pauses) || hasTimer(row, false) || hasBackoff(row) {
 		return 1
 	}
-	return max(takeTurns(row), beginners(row, pauses))
+	first, _ := beginners(row, pauses)
+	return max(takeTurns(row), first)
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -145,18 +149,26 @@ func sideBySide(row []*Exchange) (most int) {
 }
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
-// less than 100 ms (apart) after the answer to the one before. What came at once (atOnce) is of the same caller.
-func beginners(row []*Exchange, pauses []time.Duration) int {
-	n := 1
+// less than 100 ms (apart) after the answer to the one before or beside that. What came at once (atOnce) is of the same
+// caller. alone reports whether nothing came for longer (apart) behind them.
+func beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
+	n = 1
 	for i, rest := range pauses {
-		if rest > apart || row[0].sentAt.until(&row[i+1].sentAt) > stall {
-			break
-		}
-		if rest > atOnce {
+		switch {
+		case row[0].sentAt.until(&row[i+1].sentAt) > stall:
+			return n, rest > apart
+		case rest > apart:
+			return n, true
+		case rest > atOnce || !row[i].endedBefore(row[i+1]):
 			n++
 		}
 	}
-	return n
+	return n, false
+}
+
+// areSingle reports whether each of these requests had a connection for itself.
+func areSingle(row []*Exchange) bool {
+	return !slices.ContainsFunc(row, func(e *Exchange) bool { return !e.isSingle() })
 }
 
 // pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one

@@ -19,12 +19,14 @@ const (
 // one before it (Exchange.follows), and came sooner than that asked, if it did (Retry-After); those that left together
 // are no chain. All requests are shown that lie on a chain of five.
 //
-// A changed path, query or body hides nothing when a token is there; only of what is no operation the path counts. A
-// request that its client gave up is neither a failure nor a success. What a rule about refreshes or a logout shows is
-// not told again. Where the record shows several callers, the row must have more than four failures for each (isCrowd).
+// A changed path, query or body hides nothing when a token is there; the path counts of a 404, and of what is no
+// operation. A request that its client gave up is neither a failure nor a success. What a rule about refreshes or a
+// logout shows is not told again. Where the record shows several callers, the row must have more than four failures for
+// each (isCrowd).
 func (c *trial) repeatedFailure() {
 	var bySession groups
-	for _, row := range c.rows() {
+	anywhere := slices.DeleteFunc(c.rows((*Exchange).effortAnywhere), isToOnePath)
+	for _, row := range slices.Concat(c.rows((*Exchange).effort), anywhere) {
 		if len(row) < chain {
 			continue
 		}
@@ -46,8 +48,8 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// effort is what makes a failed request the same request again: its operation (of what is none, its path), and its
-// token or, without one, its body.
+// effort is what makes a failed request the same request again: its operation and path, and its token or, without one,
+// its body.
 type effort struct {
 	place
 	presented uint64
@@ -55,14 +57,26 @@ type effort struct {
 }
 
 func (e *Exchange) effort() effort {
-	at := e.place()
-	if at.operation != "other" {
-		at.path = ""
-	}
 	if e.Presented <= Unset {
-		return effort{place: at, body: e.Body}
+		return effort{place: e.place(), body: e.Body}
 	}
-	return effort{place: at, presented: e.Presented}
+	return effort{place: e.place(), presented: e.Presented}
+}
+
+// effortAnywhere is the effort at whatever path. It is none for a 404, which speaks of its path, and for what is no
+// operation.
+func (e *Exchange) effortAnywhere() effort {
+	if e.Operation == "other" || e.Status == http.StatusNotFound {
+		return effort{}
+	}
+	f := e.effort()
+	f.path = ""
+	return f
+}
+
+// isToOnePath reports whether all of a row went to the same path.
+func isToOnePath(row []*Exchange) bool {
+	return !slices.ContainsFunc(row, func(e *Exchange) bool { return e.Path != row[0].Path })
 }
 
 // waitedAsAsked reports whether the answer to e asked to wait, and its caller did.
@@ -108,7 +122,7 @@ func (c *trial) isEndOfToken(row []*Exchange, e *Exchange) bool {
 // token, a success is any of the same operation, or a login: a suite that types a wrong password before the right one
 // does not loop, nor does one that registers its user, who is there, before it logs in, or a page that looks for a
 // session at each load before that.
-func (c *trial) rows() [][]*Exchange {
+func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 	var rows [][]*Exchange
 	last := make(map[string]*Exchange)                               // refresh of a session that a finding shows
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
@@ -121,7 +135,10 @@ func (c *trial) rows() [][]*Exchange {
 			}
 			last[e.Session] = e
 		}
-		f := e.effort()
+		f := effortOf(e)
+		if f == (effort{}) {
+			continue
+		}
 		open := withToken
 		if f.presented == 0 {
 			open = without

@@ -110,7 +110,11 @@ var failures = []row{
 	{"a worker that begins with the old pair each time, over a pool of two connections", "c1 me a0 200 | c2 listing a0 200\nadvance 15m\nc1 me a0 401 token_expired\nc2 refresh r0 200\nc1 me a1 200\n" +
 		loop(6, "c1 me a0 401 token_expired\nafter 5ms\nc2 refresh r0 401 token_reused"), "two_refreshes[5 8 10 12 14 16 18]"},
 	{"a loop over three files", loop(2, "c1 file/1 a0 503 injected\nc1 file/2 a0 503 injected\nc1 file/3 a0 503 injected"), "repeated_failure[2 3 4 5 6 7]"},
-	{"a loop over three files without a token", loop(2, "c1 file/1 - 404\nc1 file/2 - 404\nc1 file/3 - 404"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a loop over three files without a token", loop(2, "c1 file/1 - 503 injected\nc1 file/2 - 503 injected\nc1 file/3 - 503 injected"), "repeated_failure[2 3 4 5 6 7]"},
+	{"a page that asks for three files that are not there, twice", loop(2, "c1 file/1 a0 404\nc1 file/2 a0 404\nc1 file/3 a0 404"), ""},
+	{"a poll for a file that is not there", loop(5, "c1 file/1 a0 404\nafter 1s"), "repeated_failure[2 3 4 5 6]"},
+	{"a poll for a file until it is there, and until it is gone", loop(4, "c1 file/1 a0 404\nafter 1s") + "c1 file/1 a0 200\n" + loop(4, "c1 file/1 a0 404\nafter 1s"), ""},
+	{"a loop with a dead token over three files", loop(2, "c1 file/1 a0 401 token_revoked\nc1 file/2 a0 401 token_revoked\nc1 file/3 a0 401 token_revoked"), "repeated_failure[2 3 4 5 6 7]"},
 	{"three files, with a success of one between", "c1 file/1 a0 404\nc1 file/2 a0 404\nc1 file/3 a0 404\nc1 file/1 a0 200\nc1 file/2 a0 404\nc1 file/3 a0 404", ""},
 	{"three files side by side, each twice", loop(2, "c1 file/1 a0 | c2 file/2 a0 | c3 file/3 a0 503 injected\nafter 300ms"), ""},
 	{"five addresses of no operation", each("c1 other/%s a0 404", "1", "2", "3", "4", "5"), ""},
