@@ -224,6 +224,20 @@ var faultyElsewhere = []behaviour{
 		c.send("POST", logoutPath, nil, token)
 		c.meWith(token)
 	}},
+	{"an ordered token with a role, after logout", []string{"token_after_logout[logout*1 me*1]"}, quiet, func(w *world) {
+		c := w.newTab(nil)
+		token := w.post("/lab/tokens", object{"user": "demo", "claims": object{"role": "admin", "tenant": "acme"}}).Want(201).Text("token")
+		c.send("POST", logoutPath, nil, token)
+		c.meWith(token)
+	}},
+	{"a caller that waits twice as long as asked, and one that does not", []string{"retry_after_ignored[me*2]"}, quiet, func(w *world) {
+		c := w.login()
+		w.fault(object{"operation": "me", "status": 429, "headers": object{"Retry-After": "1"}})
+		c.me()
+		c.me()
+		w.advance(2 * time.Second)
+		c.me()
+	}},
 	{"a client that is wrong in two ways", []string{"wrong_token_type[me*1]", "token_in_address[listing*1]"}, quiet, func(w *world) {
 		c := w.login()
 		_, refresh := c.tokens.get()

@@ -10,6 +10,7 @@ import (
 const (
 	atOnce = 3 * time.Millisecond // one caller takes at most so long to send the next request
 	queue  = 60                   // callers on a page at most
+	even   = 13                   // so many at equal pauses (isEven) are no callers that begin one after the other
 )
 
 // isCrowd reports whether a row may be the requests of several callers, each of whom tried fewer than five times. A
@@ -69,7 +70,7 @@ func callers(row []*Exchange, rounds []int) int {
 		}
 		return n
 	}
-	if isOneCallers(pauses) || hasTimer(row, false) || hasBackoff(row) {
+	if isOneCallers(pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
 	first, _ := beginners(row, pauses)
@@ -201,16 +202,17 @@ func isOneCallers(pauses []time.Duration) bool {
 
 // hasTimer reports whether five in a row came by one timer (isTimer).
 func hasTimer(row []*Exchange, alone bool) bool {
-	return hasFive(row, func(five []*Exchange) bool { return isTimer(five, alone) })
+	return hasRun(row, chain, func(five []*Exchange) bool { return isTimer(five, alone) })
 }
 
 // hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the
 // pauses of several may grow by chance.
-func hasBackoff(row []*Exchange) bool { return sideBySide(row) == 1 && hasFive(row, isBackoff) }
+func hasBackoff(row []*Exchange) bool { return sideBySide(row) == 1 && hasRun(row, chain, isBackoff) }
 
-func hasFive(row []*Exchange, are func(five []*Exchange) bool) bool {
-	for i := range len(row) - chain + 1 {
-		if are(row[i : i+chain]) {
+// hasRun reports whether n in a row are so.
+func hasRun(row []*Exchange, n int, are func([]*Exchange) bool) bool {
+	for i := range len(row) - n + 1 {
+		if are(row[i : i+n]) {
 			return true
 		}
 	}
@@ -225,6 +227,19 @@ func isTimer(requests []*Exchange, alone bool) bool {
 		rest := e.restSince(requests[i])
 		least, most = min(least, rest), max(most, rest)
 		if least <= Idle || most-least > max(2*atOnce, least/10) || alone && !e.isBeside(requests[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isEven reports whether requests came over one connection at equal pauses, however short.
+func isEven(requests []*Exchange) bool {
+	least, most := time.Duration(1<<62), time.Duration(0)
+	for i, e := range requests[1:] {
+		rest := e.restSince(requests[i])
+		least, most = min(least, rest), max(most, rest)
+		if least <= atOnce || most-least > 2*atOnce || e.Conn != requests[0].Conn {
 			return false
 		}
 	}

@@ -110,6 +110,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
+		{"four workers who wait twice as long as they are asked, each over a connection of its own", each("slow 6ms c%s me a0 429 injected wait=1s\nafter 293ms", "2", "3", "4", "5") + "after 800ms\n" +
+			each("c%s me a0 200\nafter 299ms", "2", "3", "4", "5") + "after 3s", ""},
 		{"four workers, each of which comes too soon", "slow 6ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected wait=2s\nafter 400ms\n" + each("%s me a0 200\nafter 60ms", "c5", "c6", "c7", "c8") + "after 3s", "retry_after_ignored[2 3 4 5 6 7 8 9]"},
 		{"four workers with kept connections, each of which comes too soon", "slow 6ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 503 injected wait=2s\nafter 400ms\n" + each("%s me a0 200\nafter 60ms", "c2", "c2", "c3", "c3") + "after 3s", "retry_after_ignored[2 3 4 5 6 7 8 9]"},
 		{"workers that begin more than half of the time apart, and wait as they are asked", "c2 me a0 503 injected wait=1s\nafter 700ms\nc3 me a0 503 injected wait=1s\nafter 310ms\nc2 me a0 200\nafter 700ms\nc3 me a0 200\nafter 3s", ""},

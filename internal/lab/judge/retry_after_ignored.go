@@ -150,10 +150,14 @@ func (l *line) match(e *Exchange) {
 
 // isInTime reports whether e may be the retry that the answer asked for: by one of the clocks, for a test may advance
 // the other while its client waits, it is up to a fifth of the time late, 100 ms at the least, which some clients add
-// by chance, or up to a second, if nothing came in the second half of the time.
+// by chance, or up to a second, if nothing came in the second half of the time, or a little longer (apart), if it is the
+// next over the connection of the answer.
 func (p *plea) isInTime(e *Exchange) bool {
 	leeway := p.fifth()
-	if !p.noisy {
+	switch {
+	case e.before == p.answer:
+		leeway = max(leeway, late+apart)
+	case !p.noisy:
 		leeway = max(leeway, late)
 	}
 	inTime := func(waited time.Duration) bool {
@@ -169,7 +173,7 @@ func (p *plea) isInTime(e *Exchange) bool {
 func (p *plea) isOver(e *Exchange) bool {
 	end := &p.answer.End
 	waited := min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine))
-	return waited-p.answer.RetryAfter > max(late, p.fifth())
+	return waited-p.answer.RetryAfter > max(late+apart, p.fifth())
 }
 
 // lateness returns how long after the time that the answer had asked for e was sent; less than 0 if it was sooner.
