@@ -107,6 +107,7 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"with reuse allowed, behind an expiry that three callers met", "policy allow\nadvance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 | c2 me a1 | c3 me a1 200\nafter 1s\n" +
 			"c1 refresh r1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200", "refresh_without_need[9 11 13]"},
 		{"twice", "c1 refresh r0 200\nc1 refresh r1 200", "early_refresh[2 3]"},
+		{"for a tab whose 401 came late, while another tab's request goes on with the new token", "advance 14m\nc3 refresh r0 200\nadvance 16m\nc1 me a0 401 token_expired\nc2 me a1 401 token_expired later\nafter 5ms\nc3 refresh r1 200\nafter 6ms\nlater\nc1 me a2 200\nafter 2ms\nc3 refresh r2 200\nc2 me a3 200", "two_refreshes[5 7]"},
 		{"of two tabs that each keep an access token, right behind another tab's", "advance 13m\nc3 refresh r0 200\nadvance 13m\nc2 me a1 200\nadvance 3m\nc1 me a0 401 token_expired\nc3 refresh r1 200\nc1 me a2 200\nc3 refresh r2 200\nc2 me a3 200", "early_refresh[7]"},
 		{"of a tab, behind a refresh of another that came before its 401", "advance 13m\nc3 refresh r0 200\nc1 me a0 401 token_expired\nc1 me a1 200\nafter 50ms\nc3 refresh r1 200\nc1 me a2 200", ""},
 		{"for a request without a token", "c1 me - 401 token_missing\nc1 refresh r0 200", ""},
