@@ -222,28 +222,26 @@ func hasRun(row []*Exchange, n int, are func([]*Exchange) bool) bool {
 // isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
 // alone asks as well that it had its connection, or one for each, for itself.
 func isTimer(requests []*Exchange, alone bool) bool {
-	least, most := time.Duration(1<<62), time.Duration(0)
+	least, most := restsOf(requests)
+	shares := func(e *Exchange) bool { return !e.isBeside(requests[0]) }
+	return least > Idle && most-least <= max(2*atOnce, least/10) && !(alone && slices.ContainsFunc(requests, shares))
+}
+
+// restsOf returns the shortest and the longest rest between requests.
+func restsOf(requests []*Exchange) (least, most time.Duration) {
+	least = 1 << 62
 	for i, e := range requests[1:] {
 		rest := e.restSince(requests[i])
 		least, most = min(least, rest), max(most, rest)
-		if least <= Idle || most-least > max(2*atOnce, least/10) || alone && !e.isBeside(requests[0]) {
-			return false
-		}
 	}
-	return true
+	return least, most
 }
 
 // isEven reports whether requests came over one connection at equal pauses, however short.
 func isEven(requests []*Exchange) bool {
-	least, most := time.Duration(1<<62), time.Duration(0)
-	for i, e := range requests[1:] {
-		rest := e.restSince(requests[i])
-		least, most = min(least, rest), max(most, rest)
-		if least <= atOnce || most-least > 2*atOnce || e.Conn != requests[0].Conn {
-			return false
-		}
-	}
-	return true
+	least, most := restsOf(requests)
+	leaves := func(e *Exchange) bool { return e.Conn != requests[0].Conn }
+	return least > atOnce && most-least <= 2*atOnce && !slices.ContainsFunc(requests, leaves)
 }
 
 // isBackoff reports whether requests came as one caller's exponential backoff sends them: each pause is longer than the

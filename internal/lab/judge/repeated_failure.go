@@ -128,9 +128,11 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
 	for _, e := range c.record {
 		if c.told[e] && e.isRefresh() {
-			for _, i := range withToken {
-				if e.failed() && len(rows[i]) > 0 && rows[i][0].Session == e.Session {
-					rows[i] = withoutReasons(rows[i], e, last[e.Session])
+			if e.failed() {
+				for _, i := range withToken {
+					if len(rows[i]) > 0 && rows[i][0].Session == e.Session {
+						rows[i] = withoutReasons(rows[i], e, last[e.Session])
+					}
 				}
 			}
 			last[e.Session] = e

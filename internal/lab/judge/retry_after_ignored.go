@@ -15,6 +15,8 @@ const (
 	// by the clock, whatever it is answered, is as much too early as the answer took: an error takes 5 ms.
 	precise = 2 * time.Millisecond
 
+	latest = late + apart // that it comes over the connection of the answer, if nothing else does before
+
 	waiting = 4 * queue // answers at most for which a request may have come in time
 )
 
@@ -156,7 +158,7 @@ func (p *plea) isInTime(e *Exchange) bool {
 	leeway := p.fifth()
 	switch {
 	case e.before == p.answer:
-		leeway = max(leeway, late+apart)
+		leeway = max(leeway, latest)
 	case !p.noisy:
 		leeway = max(leeway, late)
 	}
@@ -173,7 +175,7 @@ func (p *plea) isInTime(e *Exchange) bool {
 func (p *plea) isOver(e *Exchange) bool {
 	end := &p.answer.End
 	waited := min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine))
-	return waited-p.answer.RetryAfter > max(late+apart, p.fifth())
+	return waited-p.answer.RetryAfter > max(latest, p.fifth())
 }
 
 // lateness returns how long after the time that the answer had asked for e was sent; less than 0 if it was sooner.
