@@ -55,7 +55,7 @@ func checkText(body []byte) error {
 	}
 }
 
-// escapedUnit returns the code unit of the \uXXXX that text begins with, or -1.
+// escapedUnit returns the code unit of the escape (\u and four hex digits) that text begins with, or -1.
 func escapedUnit(text []byte) rune {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return -1
