@@ -15,6 +15,7 @@ func BenchmarkJudge(b *testing.B) {
 		"reused tokens": "c1 refresh r0 401 token_reused\n",
 		"Retry-After":   "c1 me aNOW 503 injected wait=5s\n",
 		"refreshes":     "c1 refresh rNOW 200\n",
+		"in vain":       "c1 me a0 401 token_expired\nc1 refresh r0 503 injected\n",
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := newScript(b)

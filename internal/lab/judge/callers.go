@@ -319,7 +319,8 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 	for _, r := range row {
 		between := 0
 		var last *Exchange
-		for _, e := range s.exchanges[:len(s.exchanges)-len(s.from(r))] {
+		at := len(s.exchanges) - len(s.from(r))
+		for _, e := range s.exchanges[max(0, at-lookBack):at] {
 			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) {
 				last = e
 				if e.End.Order > before {
