@@ -103,6 +103,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},
 		{"a success that says when to ask again", "c1 me a0 200 wait=2s\nc1 me a0 200", ""},
 		{"an error with the status of a success", "c1 me a0 200 busy wait=2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"a 401 that asks to wait, a refresh at once, and more work", "c1 me a0 401 injected wait=2s\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
+		{"a 401 that asks to wait, a try with the same token, and then a refresh", "c1 me a0 401 injected wait=2s\nc1 me a0 401 injected wait=2s\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", "retry_after_ignored[2 3]"},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},
 	})
 }
@@ -362,6 +364,8 @@ func TestNotRepeated(t *testing.T) {
 		{"four of five", five + "c1 me a1 200\nafter 2s", "not_repeated[3 4 5 6 7]"},
 		{"four of five, too early to tell", five + "c1 me a1 200", ""},
 		{"none", five + loop(5, "c1 me a1 200") + "after 2s", ""},
+		{"again, with the new refresh token", "advance 15m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me r1 401 token_wrong_type\nafter 3s", "wrong_token_type[4]"},
+		{"with the refresh token before the refresh", "advance 15m\nc1 me a0 401 token_expired\nc1 me r0 401 token_wrong_type\nc1 refresh r0 200\nafter 3s", "wrong_token_type[3] not_repeated[2 4]"},
 		{"again, but too late", five + "after 3s\n" + loop(5, "c1 me a1 200"), "not_repeated[2 3 4 5 6 7]"},
 		{"the first of three, each with an address of its own", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 me a0 401 token_expired query=3\n" +
 			"c1 refresh r0 200\nc1 me a1 200 query=2\nc1 me a1 200 query=3\nafter 3s", "not_repeated[2 5]"},

@@ -33,7 +33,8 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 }
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
-// Of those of one address the latest count as left: they found the refresh under way.
+// Of those of one address the latest count as left: they found the refresh under way. What was sent again with the new
+// refresh token is wrong_token_type.
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	var unsent pending
 	after := func(e *Exchange) bool { return e.Arrival.Order > granted.End.Order }
@@ -43,8 +44,8 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			return unsent.left
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
-		case !e.isAccess():
-		case e.Token.Generation > granted.Current.Generation:
+		case !e.isAccess() && e.Code != "token_wrong_type":
+		case e.Token.Generation > granted.Current.Generation, after(e) && e.Code == "token_wrong_type":
 			unsent.drop(e, func(before *Exchange) bool {
 				return before.endedBefore(e) && (inTime(granted, e) || inTime(before, e))
 			})

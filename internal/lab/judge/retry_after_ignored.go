@@ -86,6 +86,7 @@ type plea struct {
 	noisy   bool      // in the second half of the time something came over this connection or a new one
 	kept    *Exchange // came in time
 	keptAt  int       // index in line.all of that
+	renewed *Exchange // came again with a new token, since the answer was 401
 	hurried *Exchange // came too soon, and is told
 }
 
@@ -116,6 +117,9 @@ func (l *line) isSentAgain(e *Exchange) bool {
 	if i < 0 || !e.isAccess() || !e.Token.isOf(&e.Current.Pair) || l.unsent[i].Token.isOf(&e.Current.Pair) ||
 		e.Arrival.Hub.Sub(e.Token.Issued) > pause || l.renewed.Arrival.until(&e.Arrival) > stall {
 		return false
+	}
+	if p := l.unsent[i].plea; p != nil {
+		p.renewed = e
 	}
 	l.unsent = slices.Delete(l.unsent, i, i+1)
 	return true
@@ -198,7 +202,7 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
 		switch {
-		case p.lateness(e) >= -tolerance, fit == best:
+		case p.lateness(e) >= -tolerance, fit == best, e == p.renewed:
 			return early
 		case !p.mayBeRetry(e), !goesOn && c.isExcused(p, e):
 		case n > fit:
