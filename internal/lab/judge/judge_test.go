@@ -362,6 +362,7 @@ var unanswered = []row{
 func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	five := "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nc1 refresh r0 200\n"
+	four := "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n"
 	check(t, []row{
 		{"sent again in a session that began right behind the refresh", "advance 16m\nc1 me a0 401 token_expired query=a\nc1 me a0 401 token_expired query=b\nc1 refresh r0 200\nc1 login - 200 other\nc1 me b0 200 query=a\nc1 me b0 200 query=b\nafter 3s", ""},
 		{"four of five", five + "c1 me a1 200\nafter 2s", "not_repeated[3 4 5 6 7]"},
@@ -369,6 +370,11 @@ func TestNotRepeated(t *testing.T) {
 		{"none", five + loop(5, "c1 me a1 200") + "after 2s", ""},
 		{"again, with the new refresh token", "advance 15m\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me r1 401 token_wrong_type\nafter 3s", "wrong_token_type[4]"},
 		{"with the refresh token before the refresh", "advance 15m\nc1 me a0 401 token_expired\nc1 me r0 401 token_wrong_type\nc1 refresh r0 200\nafter 3s", "wrong_token_type[3] not_repeated[2 4]"},
+		{"callers that gave up when a refresh failed, and one that asks later", four + "c1 refresh r0 500 injected\nafter 6s\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", ""},
+		{"callers that gave up when a refresh failed, and four soon after, of which one comes again", four + "c1 refresh r0 500 injected\nafter 300ms\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "not_repeated[8 9 10 11]"},
+		{"callers that wait until a refresh is tried again, of which one comes again", four + "c1 refresh r0 500 injected\nafter 300ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "not_repeated[3 4 5 7]"},
+		{"one that tries once more over another connection before it refreshes", "c2 me a0 200\nadvance 15m\nc1 me a0 401 token_expired\nafter 30ms\nc2 me a0 401 token_expired\nc1 refresh r0 200\nc2 me a1 200\nafter 3s", ""},
+		{"two, one after the other, while a refresh is under way", "c2 me a0 200\nc3 me a0 200\nadvance 15m\nc1 me a0 401 token_expired\nc1 refresh r0 200 later\nc2 me a0 401 token_expired\nafter 30ms\nc3 me a0 401 token_expired\nlater\nc1 me a1 200\nafter 3s", "not_repeated[5 6 7]"},
 		{"again, but too late", five + "after 3s\n" + loop(5, "c1 me a1 200"), "not_repeated[2 3 4 5 6 7]"},
 		{"the first of three, each with an address of its own", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 me a0 401 token_expired query=3\n" +
 			"c1 refresh r0 200\nc1 me a1 200 query=2\nc1 me a1 200 query=3\nafter 3s", "not_repeated[2 5]"},

@@ -33,10 +33,13 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 }
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
-// Of those of one address the latest count as left: they found the refresh under way. What was sent again with the new
-// refresh token is wrong_token_type.
+// Of those of one address the latest count as left: they found the refresh under way. What came after one was refused
+// and before a refresh may be its caller, who tries once more. What waited for a refresh that failed was given up with
+// it if the client met the end of the token anew behind that. What was sent again with the new refresh token is
+// wrong_token_type.
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	var unsent pending
+	var last *Exchange // refresh
 	after := func(e *Exchange) bool { return e.Arrival.Order > granted.End.Order }
 	for _, e := range s.from(s.firstRefused[granted.Current.Generation]) {
 		switch {
@@ -44,13 +47,21 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			return unsent.left
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
+		case e.isRefresh():
+			last = e
 		case !e.isAccess() && e.Code != "token_wrong_type":
 		case e.Token.Generation > granted.Current.Generation, after(e) && e.Code == "token_wrong_type":
 			unsent.drop(e, func(before *Exchange) bool {
 				return before.endedBefore(e) && (inTime(granted, e) || inTime(before, e))
 			})
 		case e.saw("token_expired") && !after(e) && granted.End.until(&e.End) <= apart && e.Token.isOf(&granted.Current.Pair):
-			unsent.drop(e, func(before *Exchange) bool { return before.Query == e.Query && e.follows(before) }) // its caller may have tried once more
+			if last != nil && !last.exchanged() && last.endedBefore(e) {
+				unsent.left = slices.DeleteFunc(unsent.left, func(before *Exchange) bool { return before.endedBefore(last) })
+			}
+			unsent.drop(e, func(before *Exchange) bool {
+				serial := !e.Browser && e.before != nil && before.endedBefore(e) && (last == nil || last.endedBefore(before))
+				return before.Query == e.Query && (serial || e.follows(before))
+			})
 			unsent.add(e)
 		}
 	}
