@@ -151,16 +151,18 @@ func sideBySide(row []*Exchange) (most int) {
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
 // less than 100 ms (apart) after the answer to the one before or beside that. What came at once (atOnce) is of the same
-// caller. alone reports whether nothing came for longer (apart) behind them.
+// caller, unless it came over another connection that is kept. alone reports whether nothing came for longer (apart) behind them.
 func beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
 	n = 1
 	for i, rest := range pauses {
+		before, e := row[i], row[i+1]
+		keepOwn := !before.isSingle() && !e.isSingle() && !slices.ContainsFunc(row[:i+1], func(other *Exchange) bool { return other.Conn == e.Conn })
 		switch {
-		case row[0].sentAt.until(&row[i+1].sentAt) > stall:
+		case row[0].sentAt.until(&e.sentAt) > stall:
 			return n, rest > apart
 		case rest > apart:
 			return n, true
-		case rest > atOnce || !row[i].endedBefore(row[i+1]):
+		case rest > atOnce, !before.endedBefore(e), keepOwn:
 			n++
 		}
 	}

@@ -122,17 +122,13 @@ func (s *session) goesOn(x *expiry, r *Exchange) bool {
 // inTurn reports whether r continues a race in which one caller after the other refreshed, at once: there are more that
 // met the end of the pair than have refreshed, although others sent as many requests with the new one.
 func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
-	var second *Exchange
 	race := 0
 	for _, other := range x.refreshes {
-		if other.failsForNow() {
-			continue
-		}
-		if race++; race == 2 {
-			second = other
+		if !other.failsForNow() {
+			race++
 		}
 	}
-	return second != nil && granted.End.until(&r.Arrival) <= reaction && s.met(x.refreshes[0], second) > race
+	return race > 1 && granted.End.until(&r.Arrival) <= reaction && s.met(x.refreshes[0], r) > race
 }
 
 // met counts the requests with the pair that r was to renew that had come in time before next and were answered 401.

@@ -103,6 +103,7 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"the answer was lost, and the next try comes soon", "c1 me a0 503 lost busy wait=2s\nafter 300ms\nc2 me a0 200\nafter 3s", ""},
 		{"a success that says when to ask again", "c1 me a0 200 wait=2s\nc1 me a0 200", ""},
 		{"an error with the status of a success", "c1 me a0 200 busy wait=2s\nc1 me a0 200", "retry_after_ignored[2 3]"},
+		{"widgets over a pool of three connections, the first of which waits as it was asked", "c2 me a0 200\nc3 me a0 200\nc4 me a0 200\nafter 1s\nc2 me a0 503 injected wait=1s\nc2 me a0 200\nc3 me a0 | c4 me a0 200\nafter 1010ms\nc2 me a0 200\nafter 3s", ""},
 		{"a 401 that asks to wait, a refresh at once, and more work", "c1 me a0 401 injected wait=2s\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", ""},
 		{"a 401 that asks to wait, a try with the same token, and then a refresh", "c1 me a0 401 injected wait=2s\nc1 me a0 401 injected wait=2s\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 200\nafter 3s", "retry_after_ignored[2 3]"},
 		{"the clock is put back", "c1 me a0 429 wait=1m\nback 1h\nc1 me a0 200", ""},

@@ -154,6 +154,9 @@ var failures = []row{
 		"after 200ms\nlater\n" + loop(7, "c1 me a1 | c2 me a1 200") + loop(7, "after 300ms\nc1 me a1 | c2 me a1 200"), ""},
 	{"callers a little apart, of whom all but one are sent again", expired + "c2 refresh r0 200 later\n" + loop(4, "after 20ms\nslow 5ms c1 me a0 401 token_expired") + "after 300ms\nlater\n" + loop(4, "c1 me a1 200") + "after 3s",
 		""},
+	{"three workers with a connection each, who begin a moment behind an answer and try four times", "slow 6ms c1 me a0 503 injected\nafter 14ms\nslow 6ms c2 me a0 503 injected\nslow 6ms c3 me a0 503 injected\nafter 380ms\n" +
+		each("slow 6ms %s", "c2 me a0 503 injected\nafter 170ms", "c1 me a0 503 injected\nafter 15ms", "c3 me a0 503 injected\nafter 470ms", "c3 me a0 503 injected\nafter 260ms",
+			"c1 me a0 503 injected\nafter 60ms", "c2 me a0 503 injected\nafter 1100ms", "c1 me a0 503 injected\nafter 250ms", "c2 me a0 503 injected\nafter 150ms", "c3 me a0 503 injected\nafter 6s"), ""},
 	{"three widgets a little apart, of whom two try once more", each("slow 5ms c1 me a0 503 injected\nafter %s", "28ms", "15ms", "300ms", "28ms", "6s"), ""},
 	{"six widgets side by side in an outage, and a poll that goes on with a dead token", "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\nafter 1s\n" +
 		loop(10, "slow 5ms c1 me a0 401 token_revoked\nafter 300ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]"},

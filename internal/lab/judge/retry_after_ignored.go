@@ -255,11 +255,20 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 
 // isServedRetry reports whether e, which was served, is a retry although somebody came in time: it came over the
 // connection of the answer, or both had one for themselves. And it came at once, or the one in time did not come to the
-// moment, but is more work of the same caller. A page's callers share connections.
+// moment, but is more work of the same caller. A page's callers share connections, and so do those who send more than
+// the pool has connections: what comes at once over one may have waited for it.
 func (p *plea) isServedRetry(e *Exchange) bool {
 	own := e.isBeside(p.answer)
-	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer)
+	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer) && !p.isInBurst()
 	return own && !e.Browser && (isAtOnce || p.lateness(p.kept) > p.fifth())
+}
+
+// isInBurst reports whether the same request came over another connection, a little (stall) before or after the answer.
+func (p *plea) isInBurst() bool {
+	near := func(e *Exchange) bool {
+		return e.Conn != p.answer.Conn && e.sentAt.until(&p.answer.End) <= stall && p.answer.End.until(&e.sentAt) <= stall
+	}
+	return slices.ContainsFunc(p.line.all[max(0, p.at-queue):min(len(p.line.all), p.at+queue)], near)
 }
 
 // isTogether reports whether the request that was asked to wait was under way together with the one before or behind
