@@ -151,18 +151,20 @@ func sideBySide(row []*Exchange) (most int) {
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
 // less than 100 ms (apart) after the answer to the one before or beside that. What came at once (atOnce) is of the same
-// caller, unless it came over another connection that is kept. alone reports whether nothing came for longer (apart) behind them.
+// caller, unless it is the first over a connection that is kept, as that of the one before is. alone reports whether
+// nothing came for longer (apart) behind them.
 func beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
 	n = 1
 	for i, rest := range pauses {
 		before, e := row[i], row[i+1]
-		keepOwn := !before.isSingle() && !e.isSingle() && !slices.ContainsFunc(row[:i+1], func(other *Exchange) bool { return other.Conn == e.Conn })
+		isFirst := !slices.ContainsFunc(row[:i+1], func(other *Exchange) bool { return other.Conn == e.Conn })
+		keepsOwn := isFirst && !e.isSingle() && !before.isSingle()
 		switch {
 		case row[0].sentAt.until(&e.sentAt) > stall:
 			return n, rest > apart
 		case rest > apart:
 			return n, true
-		case rest > atOnce, !before.endedBefore(e), keepOwn:
+		case rest > atOnce, !before.endedBefore(e), keepsOwn:
 			n++
 		}
 	}
