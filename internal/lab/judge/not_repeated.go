@@ -56,7 +56,7 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			})
 		case e.saw("token_expired") && !after(e) && granted.End.until(&e.End) <= apart && e.Token.isOf(&granted.Current.Pair):
 			if last != nil && !last.exchanged() && last.endedBefore(e) {
-				unsent.left = slices.DeleteFunc(unsent.left, func(before *Exchange) bool { return before.endedBefore(last) })
+				unsent.left = slices.DeleteFunc(unsent.left, func(before *Exchange) bool { return before.End.Order < last.End.Order })
 			}
 			unsent.drop(e, func(before *Exchange) bool {
 				serial := !e.Browser && e.before != nil && before.endedBefore(e) && (last == nil || last.endedBefore(before))
