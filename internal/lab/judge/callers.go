@@ -325,7 +325,7 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 		var last *Exchange
 		at := len(s.exchanges) - len(s.from(r))
 		for _, e := range s.exchanges[max(0, at-lookBack):at] {
-			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) {
+			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && e.Token.Generation >= r.Token.Generation {
 				last = e
 				if e.End.Order > before {
 					between++

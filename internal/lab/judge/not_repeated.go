@@ -34,9 +34,9 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
 // Of those of one address the latest count as left: they found the refresh under way. What came after one was refused
-// and before a refresh may be its caller, who tries once more. What waited for a refresh that failed was given up with
-// it if the client met the end of the token anew behind that. What was sent again with the new refresh token is
-// wrong_token_type.
+// and before a refresh may be its caller, who tries once more. What waited for a refresh that failed may have been given
+// up with it, if the next refresh may be for a 401 that came later than that was sent. What was sent again with the new
+// refresh token is wrong_token_type.
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	var unsent pending
 	var last *Exchange // refresh
@@ -48,6 +48,9 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case e.isRefresh():
+			if last != nil && !last.exchanged() && last.endedBefore(e) && slices.ContainsFunc(unsent.left, func(before *Exchange) bool { return before.End.Order > last.Arrival.Order }) {
+				unsent.left = slices.DeleteFunc(unsent.left, func(before *Exchange) bool { return before.Arrival.Order < last.End.Order })
+			}
 			last = e
 		case !e.isAccess() && e.Code != "token_wrong_type":
 		case e.Token.Generation > granted.Current.Generation, after(e) && e.Code == "token_wrong_type":
@@ -55,9 +58,6 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 				return before.endedBefore(e) && (inTime(granted, e) || inTime(before, e))
 			})
 		case e.saw("token_expired") && !after(e) && granted.End.until(&e.End) <= apart && e.Token.isOf(&granted.Current.Pair):
-			if last != nil && !last.exchanged() && last.endedBefore(e) {
-				unsent.left = slices.DeleteFunc(unsent.left, func(before *Exchange) bool { return before.End.Order < last.End.Order })
-			}
 			unsent.drop(e, func(before *Exchange) bool {
 				serial := !e.Browser && e.before != nil && before.endedBefore(e) && (last == nil || last.endedBefore(before))
 				return before.Query == e.Query && (serial || e.follows(before))
