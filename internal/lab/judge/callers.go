@@ -50,6 +50,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
 //
+// Nor do pauses of one caller count if the row came in waves (areWaves).
+//
 // Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each.
 // And if as many came in each of the first five rounds, there are no more callers.
 func callers(row []*Exchange, rounds []int) int {
@@ -70,28 +72,49 @@ func callers(row []*Exchange, rounds []int) int {
 		}
 		return n
 	}
-	if isOneCallers(pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
+	first, _ := beginners(row, pauses)
+	if isOneCallers(pauses) && !(first > 1 && areWaves(row, rounds, pauses)) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
-	first, _ := beginners(row, pauses)
 	return max(takeTurns(row), first)
 }
 
+// areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
+// connection: those who had begun a little apart try again.
+func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
+	widest := slices.Max(pauses)
+	return len(rounds) > 1 && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds) &&
+		widest > Idle && widest <= stall && row[1].Conn != row[0].Conn
+}
+
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
-// same time or have a kept connection, or came in the first round or the second. But a round of five for each that was
-// under way has tries of those.
+// same time or have a kept connection, or came in the first round or the second, or in both, if rounds of these sizes take
+// turns: some may have begun later than the others. But a round of five for each that was under way has tries of those.
 func besideOneAnother(row []*Exchange, rounds []int) int {
 	most := sideBySide(row)
 	if most == 1 {
 		return 1
 	}
-	n := max(most, kept(row))
+	n, sum := max(most, kept(row)), 0
 	for _, round := range rounds[:min(len(rounds), 2)] {
 		if round < chain*most {
-			n = max(n, round)
+			n, sum = max(n, round), sum+round
 		}
 	}
+	if alternate(rounds) {
+		n = max(n, sum)
+	}
 	return n
+}
+
+// alternate reports whether the rounds are of two sizes in turn, twice or more.
+func alternate(rounds []int) bool {
+	for i := 2; i < len(rounds); i++ {
+		if rounds[i] != rounds[i-2] {
+			return false
+		}
+	}
+	return len(rounds) >= 4 && rounds[0] != rounds[1]
 }
 
 // kept returns over how many connections a row came more than once.

@@ -128,7 +128,7 @@ func (s *session) inTurn(x *expiry, granted, r *Exchange) bool {
 			race++
 		}
 	}
-	return race > 1 && granted.End.until(&r.Arrival) <= reaction && s.met(x.refreshes[0], r) > race
+	return race > 1 && granted.End.until(&r.Arrival) <= stall && s.met(x.refreshes[0], r) > race
 }
 
 // met counts the requests with the pair that r was to renew that had come in time before next and were answered 401.

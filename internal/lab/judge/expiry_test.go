@@ -36,6 +36,8 @@ func TestTwoRefreshes(t *testing.T) {
 		{"a search of which the last one is sent again, and a page that is loaded later", expired + "slow 400ms c2 refresh r0 200 later\nc1 me a0 401 token_expired query=b\nlater\nc1 me a1 200 query=b\nafter 6s\nc1 refresh r1 200\nc1 me a2 200 query=c\nafter 3s", "not_repeated[2 3] early_refresh[6]"},
 		{"one caller after the other, over the connections of their 401s, while other widgets load", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc4 me a1 200\nc5 me a1 200\n" +
 			"after 50ms\nc2 refresh r1 200\nc2 me a2 200\nc3 refresh r2 200\nc3 me a3 200", "two_refreshes[5 9 11]"},
+		{"a caller that hears late, and refreshes long after all were served", "advance 15m\nc2 me a0 | c3 me a0 | c4 me a0 401 token_expired later\nc1 me a0 401 token_expired\nc1 refresh r0 200\nlater\n" + each("c%s me a1 200", "1", "2", "3", "4") +
+			"after 15ms\nc2 refresh r1 200\nc2 me a2 200\nafter 1s\nc3 refresh r2 200\nc3 me a3 200\nafter 200ms\nc4 refresh r3 200\nc4 me a4 200", "two_refreshes[6 11] early_refresh[13 15]"},
 		{"one worker after the other, and one that joins with the new access token", "advance 15m\nc1 me a0 | c2 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc1 me a0 401 token_expired\nc1 refresh r1 200\n" +
 			"c1 me a0 401 token_expired\nc1 me a1 200\nc1 me a2 200\nc1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200\nc1 me a4 200", "two_refreshes[4 7 11 13]"},
 		{"a page that is loaded anew, over a connection of an earlier 401", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(3, "c1 me a1 200") +

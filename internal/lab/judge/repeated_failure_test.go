@@ -157,6 +157,13 @@ var failures = []row{
 	{"three workers with a connection each, who begin a moment behind an answer and try four times", "slow 6ms c1 me a0 503 injected\nafter 14ms\nslow 6ms c2 me a0 503 injected\nslow 6ms c3 me a0 503 injected\nafter 380ms\n" +
 		each("slow 6ms %s", "c2 me a0 503 injected\nafter 170ms", "c1 me a0 503 injected\nafter 15ms", "c3 me a0 503 injected\nafter 470ms", "c3 me a0 503 injected\nafter 260ms",
 			"c1 me a0 503 injected\nafter 60ms", "c2 me a0 503 injected\nafter 1100ms", "c1 me a0 503 injected\nafter 250ms", "c2 me a0 503 injected\nafter 150ms", "c3 me a0 503 injected\nafter 6s"), ""},
+	{"three processes that begin a few milliseconds apart, each with two tries", each("slow 6ms %s", "c1 me a0 503 injected\nafter 7ms", "c2 me a0 503 injected\nafter 1ms", "c3 me a0 503 injected\nafter 80ms",
+		"c4 me a0 503 injected\nafter 7ms", "c5 me a0 503 injected\nafter 1ms", "c6 me a0 503 injected\nafter 3s"), ""},
+	{"one query, and two others 60 ms later, each with four tries", loop(4, "slow 6ms c1 me a0 503 injected\nafter 60ms\nslow 6ms c1 me a0 | c2 me a0 503 injected\nafter 900ms"), ""},
+	{"one query, and two others 60 ms later, each with five tries", loop(5, "slow 6ms c1 me a0 503 injected\nafter 60ms\nslow 6ms c1 me a0 | c2 me a0 503 injected\nafter 900ms"), "repeated_failure[" + numbers(2, 16) + "]"},
+	{"one caller that tries four times, and four times again when the test has advanced the clock", loops(4, "slow 6ms cX me a0 503 injected\nafter 16ms") + "advance 4500ms\n" + loops(4, "slow 6ms cY me a0 503 injected\nafter 16ms"), "repeated_failure[" + numbers(2, 9) + "]"},
+	{"four callers who met the end of the token, and one who tries to refresh five times later, when the session is over", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\nc1 refresh r0 200\n" + each("c%s me a1 200", "1", "2", "3", "4") +
+		"after 300ms\nc1 me a1 401 token_revoked\n" + loop(5, "c1 refresh r1 401 token_revoked") + "after 3s", "repeated_failure[12 13 14 15 16]"},
 	{"three widgets a little apart, of whom two try once more", each("slow 5ms c1 me a0 503 injected\nafter %s", "28ms", "15ms", "300ms", "28ms", "6s"), ""},
 	{"six widgets side by side in an outage, and a poll that goes on with a dead token", "slow 5ms c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\nafter 1s\n" +
 		loop(10, "slow 5ms c1 me a0 401 token_revoked\nafter 300ms") + "after 3s", "repeated_failure[2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]"},
