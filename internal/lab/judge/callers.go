@@ -88,8 +88,8 @@ func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
-// same time or have a kept connection, or came in the first round or the second, or in both, if rounds of these sizes take
-// turns: some may have begun later than the others. But a round of five for each that was under way has tries of those.
+// same time or have a kept connection, or came in the first round or the second, or in both, if those behind
+// them are as large, in turn: some may have begun later than the others. But a round of five for each that was under way has tries of those.
 func besideOneAnother(row []*Exchange, rounds []int) int {
 	most := sideBySide(row)
 	if most == 1 {
@@ -107,14 +107,9 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	return n
 }
 
-// alternate reports whether the rounds are of two sizes in turn, twice or more.
+// alternate reports whether the first four rounds are of two sizes in turn.
 func alternate(rounds []int) bool {
-	for i := 2; i < len(rounds); i++ {
-		if rounds[i] != rounds[i-2] {
-			return false
-		}
-	}
-	return len(rounds) >= 4 && rounds[0] != rounds[1]
+	return len(rounds) >= 4 && rounds[0] != rounds[1] && rounds[0] == rounds[2] && rounds[1] == rounds[3]
 }
 
 // kept returns over how many connections a row came more than once.

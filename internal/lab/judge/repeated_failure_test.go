@@ -160,6 +160,8 @@ var failures = []row{
 	{"three processes that begin a few milliseconds apart, each with two tries", each("slow 6ms %s", "c1 me a0 503 injected\nafter 7ms", "c2 me a0 503 injected\nafter 1ms", "c3 me a0 503 injected\nafter 80ms",
 		"c4 me a0 503 injected\nafter 7ms", "c5 me a0 503 injected\nafter 1ms", "c6 me a0 503 injected\nafter 3s"), ""},
 	{"one query, and two others 60 ms later, each with four tries", loop(4, "slow 6ms c1 me a0 503 injected\nafter 60ms\nslow 6ms c1 me a0 | c2 me a0 503 injected\nafter 900ms"), ""},
+	{"one query, and two others 150 ms later, whose pauses change by chance from the third try on", loop(2, "slow 6ms c1 me a0 503 injected\nafter 150ms\nslow 6ms c1 me a0 | c2 me a0 503 injected\nafter 700ms") +
+		each("slow 6ms c1 me a0 503 injected\nafter %s", "20ms", "90ms", "2200ms", "20ms", "50ms", "3s"), ""},
 	{"one query, and two others 60 ms later, each with five tries", loop(5, "slow 6ms c1 me a0 503 injected\nafter 60ms\nslow 6ms c1 me a0 | c2 me a0 503 injected\nafter 900ms"), "repeated_failure[" + numbers(2, 16) + "]"},
 	{"one caller that tries four times, and four times again when the test has advanced the clock", loops(4, "slow 6ms cX me a0 503 injected\nafter 16ms") + "advance 4500ms\n" + loops(4, "slow 6ms cY me a0 503 injected\nafter 16ms"), "repeated_failure[" + numbers(2, 9) + "]"},
 	{"four callers who met the end of the token, and one who tries to refresh five times later, when the session is over", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\nc1 refresh r0 200\n" + each("c%s me a1 200", "1", "2", "3", "4") +
