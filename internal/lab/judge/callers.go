@@ -88,8 +88,9 @@ func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
-// same time or have a kept connection, or came in the first round or the second, or in both, if those behind
-// them are as large, in turn: some may have begun later than the others. But a round of five for each that was under way has tries of those.
+// same time or have a kept connection, or came in the first round or the second, or in both, if the two behind them are
+// as large, in turn: some may have begun later than the others. But a round of five for each that was under way has
+// tries of those.
 func besideOneAnother(row []*Exchange, rounds []int) int {
 	most := sideBySide(row)
 	if most == 1 {
