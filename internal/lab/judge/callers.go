@@ -44,13 +44,11 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 }
 
 // callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the
-// same time (besideOneAnother) or, if the row was not sent at one caller's pauses, one shortly after the other
-// (beginners).
+// same time (besideOneAnother) or, if the row was not sent at one caller's pauses or came in waves (areWaves), one
+// shortly after the other (beginners).
 //
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
-//
-// Nor do pauses of one caller count if the row came in waves (areWaves).
 //
 // Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each.
 // And if as many came in each of the first five rounds, there are no more callers.
@@ -59,7 +57,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if hasTimer(row, true) {
 		return 1
 	}
-	if len(rounds) >= chain && rounds[0] > 1 && slices.Min(rounds[:chain]) == slices.Max(rounds[:chain]) {
+	if len(rounds) >= chain && areEqual(rounds[:chain]) {
 		return max(rounds[0], takeTurns(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
@@ -72,19 +70,27 @@ func callers(row []*Exchange, rounds []int) int {
 		}
 		return n
 	}
-	first, _ := beginners(row, pauses)
-	if isOneCallers(pauses) && !(first > 1 && areWaves(row, rounds, pauses)) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
+	if isOneCallers(pauses) && !areWaves(row, rounds, pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
+	first, _ := beginners(row, pauses)
 	return max(takeTurns(row), first)
 }
 
 // areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
-// connection: those who had begun a little apart try again.
+// connection: those who had begun a little apart (beginners) try again.
 func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
 	widest := slices.Max(pauses)
-	return len(rounds) > 1 && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds) &&
-		widest > Idle && widest <= stall && row[1].Conn != row[0].Conn
+	if !areEqual(rounds) || widest <= Idle || widest > stall || row[1].Conn == row[0].Conn {
+		return false
+	}
+	first, _ := beginners(row, pauses)
+	return first > 1
+}
+
+// areEqual reports whether there are several rounds, all of the same size and of more than one request.
+func areEqual(rounds []int) bool {
+	return len(rounds) > 1 && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds)
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -110,7 +116,7 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 
 // alternate reports whether the first four rounds are of two sizes in turn.
 func alternate(rounds []int) bool {
-	return len(rounds) >= 4 && rounds[0] != rounds[1] && rounds[0] == rounds[2] && rounds[1] == rounds[3]
+	return len(rounds) >= 4 && rounds[0] != rounds[1] && slices.Equal(rounds[:2], rounds[2:4])
 }
 
 // kept returns over how many connections a row came more than once.
@@ -176,113 +182,28 @@ func beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
 	n = 1
 	for i, rest := range pauses {
 		before, e := row[i], row[i+1]
-		isFirst := !slices.ContainsFunc(row[:i+1], func(other *Exchange) bool { return other.Conn == e.Conn })
-		keepsOwn := isFirst && !e.isSingle() && !before.isSingle()
 		switch {
 		case row[0].sentAt.until(&e.sentAt) > stall:
 			return n, rest > apart
 		case rest > apart:
 			return n, true
-		case rest > atOnce, !before.endedBefore(e), keepsOwn:
+		case rest > atOnce, !before.endedBefore(e), addsKept(row[:i+1], e):
 			n++
 		}
 	}
 	return n, false
 }
 
+// addsKept reports whether e is the first behind some requests that came over its connection, and that is kept, as the
+// connection of the last of them is.
+func addsKept(row []*Exchange, e *Exchange) bool {
+	return !e.isSingle() && !row[len(row)-1].isSingle() &&
+		!slices.ContainsFunc(row, func(other *Exchange) bool { return other.Conn == e.Conn })
+}
+
 // areSingle reports whether each of these requests had a connection for itself.
 func areSingle(row []*Exchange) bool {
 	return !slices.ContainsFunc(row, func(e *Exchange) bool { return !e.isSingle() })
-}
-
-// pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
-// before it had been answered.
-func pausesOf(row []*Exchange) []time.Duration {
-	pauses := make([]time.Duration, len(row)-1)
-	for i, e := range row[1:] {
-		pauses[i] = max(0, e.leftAt().Sub(row[i].End.Machine))
-	}
-	return pauses
-}
-
-// isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter
-// or a little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or once for
-// every four pauses.
-func isOneCallers(pauses []time.Duration) bool {
-	widest, held := time.Duration(0), max(1, len(pauses)/4)
-	for _, rest := range pauses {
-		switch shorter := widest - rest; {
-		case shorter <= max(Idle, widest/4):
-			widest = max(widest, rest)
-		case held == 0 || shorter > apart:
-			return false
-		default:
-			widest, held = rest, held-1
-		}
-	}
-	return true
-}
-
-// hasTimer reports whether five in a row came by one timer (isTimer).
-func hasTimer(row []*Exchange, alone bool) bool {
-	return hasRun(row, chain, func(five []*Exchange) bool { return isTimer(five, alone) })
-}
-
-// hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the
-// pauses of several may grow by chance.
-func hasBackoff(row []*Exchange) bool { return sideBySide(row) == 1 && hasRun(row, chain, isBackoff) }
-
-// hasRun reports whether n in a row are so.
-func hasRun(row []*Exchange, n int, are func([]*Exchange) bool) bool {
-	for i := range len(row) - n + 1 {
-		if are(row[i : i+n]) {
-			return true
-		}
-	}
-	return false
-}
-
-// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
-// alone asks as well that it had its connection, or one for each, for itself.
-func isTimer(requests []*Exchange, alone bool) bool {
-	least, most := restsOf(requests)
-	shares := func(e *Exchange) bool { return !e.isBeside(requests[0]) }
-	return least > Idle && most-least <= max(2*atOnce, least/10) && !(alone && slices.ContainsFunc(requests, shares))
-}
-
-// restsOf returns the shortest and the longest rest between requests.
-func restsOf(requests []*Exchange) (least, most time.Duration) {
-	least = 1 << 62
-	for i, e := range requests[1:] {
-		rest := e.restSince(requests[i])
-		least, most = min(least, rest), max(most, rest)
-	}
-	return least, most
-}
-
-// isEven reports whether requests came over one connection at equal pauses, however short.
-func isEven(requests []*Exchange) bool {
-	least, most := restsOf(requests)
-	leaves := func(e *Exchange) bool { return e.Conn != requests[0].Conn }
-	return least > atOnce && most-least <= 2*atOnce && !slices.ContainsFunc(requests, leaves)
-}
-
-// isBackoff reports whether requests came as one caller's exponential backoff sends them: each pause is longer than the
-// one before by the same factor (but for a quarter).
-func isBackoff(requests []*Exchange) bool {
-	least, most := 3.5, 1.3
-	before := requests[1].restSince(requests[0])
-	for i, e := range requests[1:] {
-		rest := e.restSince(requests[i])
-		if rest <= atOnce {
-			return false
-		}
-		if i > 0 {
-			factor := float64(rest) / float64(before)
-			least, most, before = min(least, factor), max(most, factor), rest
-		}
-	}
-	return least >= 1.3 && most <= 3.5 && most <= least*1.25
 }
 
 // isBeside reports whether two requests came over one connection, or with one for each.
@@ -335,8 +256,8 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	return n
 }
 
-// behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly behind
-// it (stall): as many as 401s came between two of them. Otherwise it is 0.
+// behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly
+// behind it (stall): as many as 401s came between two of them. Otherwise it is 0.
 func (s *session) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
 	for _, r := range row {

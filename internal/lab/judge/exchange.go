@@ -143,6 +143,11 @@ type Current struct {
 	RefreshOver bool // the refresh token had expired, or the session had ended
 }
 
+// isOver reports whether the access token was no longer good at a time of the hub's clock.
+func (c *Current) isOver(at time.Time) bool {
+	return c.Expired || !at.Before(c.Issued.Add(c.Lifetime))
+}
+
 // received reports whether the client got the whole answer.
 func (e *Exchange) received() bool {
 	return e.End.Order > 0 && e.Status != 0 && !e.Lost && !e.Left

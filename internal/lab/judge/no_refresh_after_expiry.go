@@ -118,12 +118,11 @@ func (s *session) sentWith(e *Exchange, conn int64) bool {
 	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.row == e.row })
 }
 
-// usesNewer reports whether the client had used a newer pair than that of e, which was not over, or did so in time: e is
-// of a widget, say, that has kept its old token.
+// usesNewer reports whether the client had used a newer pair than that of e, which was not over, or did so in time: e
+// is of a widget, say, that has kept its old token.
 func (s *session) usesNewer(e *Exchange) bool {
 	next := s.from(e)[1:]
-	over := e.Current.Expired || !e.Arrival.Hub.Before(e.Current.Issued.Add(e.Current.Lifetime))
-	return !over && s.used.before(e.Token.Generation+1, e) || slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
+	return !e.Current.isOver(e.Arrival.Hub) && s.used.before(e.Token.Generation+1, e) || slices.ContainsFunc(next[:min(len(next), lookBack)], func(use *Exchange) bool {
 		return use.isAccess() && use.Token.Generation > e.Token.Generation && inTime(e, use)
 	})
 }

@@ -34,9 +34,8 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
 // Of those of one address the latest count as left: they found the refresh under way. What came after one was refused
-// and before a refresh may be its caller, who tries once more. What waited for a refresh that failed may have been given
-// up with it, if the next refresh may be for a 401 that came later than that was sent. What was sent again with the new
-// refresh token is wrong_token_type.
+// and before a refresh may be its caller, who tries once more. What waited for a refresh that failed may have been
+// given up with it (giveUp). What was sent again with the new refresh token is wrong_token_type.
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	var unsent pending
 	var last *Exchange // refresh
@@ -48,8 +47,8 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case e.isRefresh():
-			if last != nil && !last.exchanged() && last.endedBefore(e) && slices.ContainsFunc(unsent.left, func(before *Exchange) bool { return before.End.Order > last.Arrival.Order }) {
-				unsent.left = slices.DeleteFunc(unsent.left, func(before *Exchange) bool { return before.Arrival.Order < last.End.Order })
+			if last != nil && !last.exchanged() && last.endedBefore(e) {
+				unsent.giveUp(last)
 			}
 			last = e
 		case !e.isAccess() && e.Code != "token_wrong_type":
@@ -66,4 +65,11 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 		}
 	}
 	return unsent.left
+}
+
+// giveUp drops what had come before a refresh failed, if the next one may be for a 401 that came since that was sent.
+func (p *pending) giveUp(failed *Exchange) {
+	if slices.ContainsFunc(p.left, func(e *Exchange) bool { return e.End.Order > failed.Arrival.Order }) {
+		p.left = slices.DeleteFunc(p.left, func(e *Exchange) bool { return e.Arrival.Order < failed.End.Order })
+	}
 }

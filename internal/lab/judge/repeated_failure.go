@@ -101,8 +101,8 @@ func withoutReasons(row []*Exchange, r, last *Exchange) []*Exchange {
 	return row
 }
 
-// isEndOfToken reports whether e, behind a row of other failures, met the end of the token, alone or with others side by
-// side, and the client refreshes in time and before it tries again. That is no more of the same.
+// isEndOfToken reports whether e, behind a row of other failures, met the end of the token, alone or with others side
+// by side, and the client refreshes in time and before it tries again. That is no more of the same.
 func (c *trial) isEndOfToken(row []*Exchange, e *Exchange) bool {
 	if !e.isAccess() || !e.saw("token_expired") || len(row) == 0 || slices.ContainsFunc(row, (*Exchange).refused) {
 		return false

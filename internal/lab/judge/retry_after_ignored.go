@@ -156,8 +156,8 @@ func (l *line) match(e *Exchange) {
 
 // isInTime reports whether e may be the retry that the answer asked for: by one of the clocks, for a test may advance
 // the other while its client waits, it is up to a fifth of the time late, 100 ms at the least, which some clients add
-// by chance, or up to a second, if nothing came in the second half of the time, or a little longer (apart), if it is the
-// next over the connection of the answer.
+// by chance, or up to a second, if nothing came in the second half of the time, or a little longer (apart), if it is
+// the next over the connection of the answer.
 func (p *plea) isInTime(e *Exchange) bool {
 	leeway := p.fifth()
 	switch {

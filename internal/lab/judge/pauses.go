@@ -1,0 +1,98 @@
+// Pauses: whether requests came as one caller sends them.
+
+package judge
+
+import (
+	"slices"
+	"time"
+)
+
+// pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
+// before it had been answered.
+func pausesOf(row []*Exchange) []time.Duration {
+	pauses := make([]time.Duration, len(row)-1)
+	for i, e := range row[1:] {
+		pauses[i] = max(0, e.leftAt().Sub(row[i].End.Machine))
+	}
+	return pauses
+}
+
+// isOneCallers reports whether these pauses are one caller's: each as long as all before or longer, but for a quarter
+// or a little (Idle), since machines hold their programs up. They may do so for longer (apart) once, or once for
+// every four pauses.
+func isOneCallers(pauses []time.Duration) bool {
+	widest, held := time.Duration(0), max(1, len(pauses)/4)
+	for _, rest := range pauses {
+		switch shorter := widest - rest; {
+		case shorter <= max(Idle, widest/4):
+			widest = max(widest, rest)
+		case held == 0 || shorter > apart:
+			return false
+		default:
+			widest, held = rest, held-1
+		}
+	}
+	return true
+}
+
+// hasTimer reports whether five in a row came by one timer (isTimer).
+func hasTimer(row []*Exchange, alone bool) bool {
+	return hasRun(row, chain, func(five []*Exchange) bool { return isTimer(five, alone) })
+}
+
+// hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the
+// pauses of several may grow by chance.
+func hasBackoff(row []*Exchange) bool { return sideBySide(row) == 1 && hasRun(row, chain, isBackoff) }
+
+// hasRun reports whether n in a row are so.
+func hasRun(row []*Exchange, n int, are func([]*Exchange) bool) bool {
+	for i := range len(row) - n + 1 {
+		if are(row[i : i+n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
+// alone asks as well that it had its connection, or one for each, for itself.
+func isTimer(requests []*Exchange, alone bool) bool {
+	least, most := restsOf(requests)
+	shares := func(e *Exchange) bool { return !e.isBeside(requests[0]) }
+	return least > Idle && most-least <= max(2*atOnce, least/10) && !(alone && slices.ContainsFunc(requests, shares))
+}
+
+// restsOf returns the shortest and the longest rest between requests.
+func restsOf(requests []*Exchange) (least, most time.Duration) {
+	least = 1 << 62
+	for i, e := range requests[1:] {
+		rest := e.restSince(requests[i])
+		least, most = min(least, rest), max(most, rest)
+	}
+	return least, most
+}
+
+// isEven reports whether requests came over one connection at equal pauses, however short.
+func isEven(requests []*Exchange) bool {
+	least, most := restsOf(requests)
+	leaves := func(e *Exchange) bool { return e.Conn != requests[0].Conn }
+	return least > atOnce && most-least <= 2*atOnce && !slices.ContainsFunc(requests, leaves)
+}
+
+// isBackoff reports whether requests came as one caller's exponential backoff sends them: each pause is longer than the
+// one before by the same factor (but for a quarter).
+func isBackoff(requests []*Exchange) bool {
+	least, most := 3.5, 1.3
+	before := requests[1].restSince(requests[0])
+	for i, e := range requests[1:] {
+		rest := e.restSince(requests[i])
+		if rest <= atOnce {
+			return false
+		}
+		if i > 0 {
+			factor := float64(rest) / float64(before)
+			least, most, before = min(least, factor), max(most, factor), rest
+		}
+	}
+	return least >= 1.3 && most <= 3.5 && most <= least*1.25
+}
