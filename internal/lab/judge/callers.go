@@ -102,7 +102,7 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if most == 1 {
 		return 1
 	}
-	n, sum := max(most, kept(row)), 0
+	n, sum := max(most, keptConnections(row)), 0
 	for _, round := range rounds[:min(len(rounds), 2)] {
 		if round < chain*most {
 			n, sum = max(n, round), sum+round
@@ -119,8 +119,8 @@ func alternate(rounds []int) bool {
 	return len(rounds) >= 4 && rounds[0] != rounds[1] && slices.Equal(rounds[:2], rounds[2:4])
 }
 
-// kept returns over how many connections a row came more than once.
-func kept(row []*Exchange) (n int) {
+// keptConnections returns over how many connections a row came more than once.
+func keptConnections(row []*Exchange) (n int) {
 	uses := make(map[int64]int)
 	for _, e := range row {
 		if uses[e.Conn]++; uses[e.Conn] == 2 {

@@ -60,7 +60,7 @@ func (s *session) findExpiries(told map[*Exchange]bool) {
 		if r.Epoch != epoch {
 			epoch, bySent, byGiven = r.Epoch, make(map[int]*expiry), make(map[int]*expiry)
 		}
-		x := s.place(r, bySent[r.Token.Generation], byGiven[r.Token.Generation])
+		x := s.assign(r, bySent[r.Token.Generation], byGiven[r.Token.Generation])
 		if x == nil {
 			continue
 		}
@@ -71,9 +71,9 @@ func (s *session) findExpiries(told map[*Exchange]bool) {
 	}
 }
 
-// place puts r into the expiry in which its token was sent, or into the one that gave it, or opens a new one. It
+// assign puts r into the expiry in which its token was sent, or into the one that gave it, or opens a new one. It
 // returns the expiry, or nil if r came after it was over.
-func (s *session) place(r *Exchange, sent, gave *expiry) *expiry {
+func (s *session) assign(r *Exchange, sent, gave *expiry) *expiry {
 	switch {
 	case sent != nil && !s.overFor(sent, r):
 		sent.add(r)
@@ -81,7 +81,7 @@ func (s *session) place(r *Exchange, sent, gave *expiry) *expiry {
 	case sent != nil && r.Policy.Spends():
 		sent.late = append(sent.late, r)
 		return nil
-	case sent == nil && gave != nil && s.goesOn(gave, r):
+	case sent == nil && gave != nil && s.continues(gave, r):
 		gave.add(r)
 		return gave
 	}
@@ -108,9 +108,10 @@ func (e *Exchange) isHalfOver(r *Exchange) bool {
 	return max(e.End.until(&r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)).Truncate(time.Millisecond) > e.Given.Lifetime/2
 }
 
-// goesOn reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its own.
+// continues reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its
+// own.
 // A client that killed its session by its own race gets 401 for the new pair as well. That is no new need.
-func (s *session) goesOn(x *expiry, r *Exchange) bool {
+func (s *session) continues(x *expiry, r *Exchange) bool {
 	granted := x.gave(r)
 	if granted == nil || granted.isHalfOver(r) || s.refused.before(r.Token.Generation, r) {
 		return false

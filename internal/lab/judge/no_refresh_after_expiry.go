@@ -113,9 +113,9 @@ func (s *session) isByCallerOf(e, login *Exchange) bool {
 	return s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || e.client == login.client && e.End.until(&login.sentAt) <= apart
 }
 
-// sentWith reports whether something came over a connection in the row of requests without a break that e is in.
+// sentWith reports whether something came over a connection in the burst that e is in.
 func (s *session) sentWith(e *Exchange, conn int64) bool {
-	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.row == e.row })
+	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.burst == e.burst })
 }
 
 // usesNewer reports whether the client had used a newer pair than that of e, which was not over, or did so in time: e

@@ -158,7 +158,7 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked(), ok && c.isEndOfToken(rows[i], e):
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
 			delete(open, f)
-		case !ok || !goesOn(rows[i], e) || e.isNextPart(rows[i]):
+		case !ok || !mayJoin(rows[i], e) || e.isNextPart(rows[i]):
 			open[f] = len(rows)
 			rows = append(rows, []*Exchange{e})
 		default:
@@ -175,8 +175,8 @@ func (e *Exchange) isNextPart(row []*Exchange) bool {
 	return last.Hub == http.StatusPartialContent && !last.isCut() && !e.asksFor(last)
 }
 
-// goesOn reports whether e may be a link of a chain with one of a row.
-func goesOn(row []*Exchange, e *Exchange) bool {
+// mayJoin reports whether e may be a link of a chain with one of a row.
+func mayJoin(row []*Exchange, e *Exchange) bool {
 	for i := len(row) - 1; i >= 0 && row[i].Epoch == e.Epoch; i-- {
 		if row[i].End.until(&e.Arrival) <= pause {
 			return true

@@ -198,13 +198,13 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	if len(next) == 0 {
 		return nil
 	}
-	goesOn, fit := p.goesOn(), -1
+	polled, fit := p.isPolled(), -1
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
 		switch {
 		case p.lateness(e) >= -tolerance, fit == best, e == p.renewed:
 			return early
-		case !p.mayBeRetry(e), !goesOn && c.isExcused(p, e):
+		case !p.mayBeRetry(e), !polled && c.isExcused(p, e):
 		case n > fit:
 			early, fit = e, n
 		}
@@ -259,12 +259,13 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 // the pool has connections: what comes at once over one may have waited for it.
 func (p *plea) isServedRetry(e *Exchange) bool {
 	own := e.isBeside(p.answer)
-	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer) && !p.isInBurst()
+	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer) && !p.isAmongOthers()
 	return own && !e.Browser && (isAtOnce || p.lateness(p.kept) > p.fifth())
 }
 
-// isInBurst reports whether the same request came over another connection, a little (stall) before or after the answer.
-func (p *plea) isInBurst() bool {
+// isAmongOthers reports whether the same request came over another connection, a little (stall) before or after the
+// answer.
+func (p *plea) isAmongOthers() bool {
 	near := func(e *Exchange) bool {
 		return e.Conn != p.answer.Conn && e.sentAt.until(&p.answer.End) <= stall && p.answer.End.until(&e.sentAt) <= stall
 	}
@@ -283,9 +284,9 @@ func (p *plea) connects(e *Exchange) bool {
 	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// goesOn reports whether the answer, the request in time and those between them, four at the least with the one
+// isPolled reports whether the answer, the request in time and those between them, four at the least with the one
 // before or behind, came by one timer. That does not wait.
-func (p *plea) goesOn() bool {
+func (p *plea) isPolled() bool {
 	if p.kept == nil {
 		return false
 	}

@@ -56,7 +56,7 @@ func sessionsOf(record []*Exchange) []*session {
 		s.refused.sort()
 		s.revoked.sort()
 		s.used.sort()
-		s.findRows()
+		s.findBursts()
 	}
 	return sessions
 }
@@ -102,31 +102,31 @@ func (s *session) add(e *Exchange) {
 // stall is how long a client may be held up by its machine between two requests that it sends without a break.
 const stall = 250 * time.Millisecond
 
-// findRows finds the rows in which the client's requests come without a break (stall).
-func (s *session) findRows() {
-	first, row := 0, ends{}
+// findBursts finds the bursts in which the client's requests come without a break (stall).
+func (s *session) findBursts() {
+	first, burst := 0, ends{}
 	for i, e := range s.exchanges {
-		if i > 0 && (row.until(&e.sentAt) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
-			s.endRow(first, i, row.quick)
-			first, row = i, ends{}
+		if i > 0 && (burst.until(&e.sentAt) > stall || e.Epoch != s.exchanges[i-1].Epoch) {
+			s.endBurst(first, i, burst.quick)
+			first, burst = i, ends{}
 		}
-		row.add(e)
+		burst.add(e)
 	}
-	s.endRow(first, len(s.exchanges), row.quick)
+	s.endBurst(first, len(s.exchanges), burst.quick)
 }
 
-// endRow notes a row. One that goes on for long without keeping the client's connections busy is no queue.
-func (s *session) endRow(from, next int, end Mark) {
-	row, took := s.exchanges[from:next], time.Duration(0)
-	for _, e := range row {
+// endBurst notes a burst. One that goes on for long without keeping the client's connections busy is no queue.
+func (s *session) endBurst(from, next int, end Mark) {
+	burst, took := s.exchanges[from:next], time.Duration(0)
+	for _, e := range burst {
 		took += e.took()
 	}
-	span := end.Machine.Sub(row[0].sentAt.Machine)
+	span := end.Machine.Sub(burst[0].sentAt.Machine)
 	queued, first := span <= reaction || took >= span/4, true
-	for _, e := range row {
-		e.row = e
+	for _, e := range burst {
+		e.burst = e
 		if queued {
-			e.row = row[0]
+			e.burst = burst[0]
 			if e.isSingle() && end.Order > e.End.Order { // which connection waits for which is not known
 				e.free = end
 			}
