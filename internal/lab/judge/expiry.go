@@ -97,15 +97,14 @@ func (s *session) overFor(x *expiry, r *Exchange) bool {
 	if granted == nil || !granted.endedBefore(r) {
 		return false
 	}
-	byOrder := r.Current.Expired && r.Current.Generation >= granted.Given.Generation
 	revoked := x.reused == nil && s.revoked.before(granted.Given.Generation, r) && !s.unsent(x, granted, r)
-	return byOrder || granted.isHalfOver(r) || s.expired.before(granted.Given.Generation, r) || revoked
+	return granted.isOver(r) || s.expired.before(granted.Given.Generation, r) || revoked
 }
 
-// isHalfOver reports whether more than half of the life of the pair that e gave was over when r came, in milliseconds,
-// as tokens have their times. Under grace, an earlier answer may have given it.
-func (e *Exchange) isHalfOver(r *Exchange) bool {
-	return max(e.End.until(&r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)).Truncate(time.Millisecond) > e.Given.Lifetime/2
+// isOver reports whether the pair that e gave was expired by order when r came, or more than half of its life was over,
+// in milliseconds, as tokens have their times. Under grace, an earlier answer may have given it.
+func (e *Exchange) isOver(r *Exchange) bool {
+	return r.Current.Expired && r.Current.Generation >= e.Given.Generation || max(e.End.until(&r.Arrival), r.Arrival.Hub.Sub(e.Given.Issued)).Truncate(time.Millisecond) > e.Given.Lifetime/2
 }
 
 // continues reports whether r, which sends a token that x gave, is one more refresh for x and not for a need of its
@@ -113,7 +112,7 @@ func (e *Exchange) isHalfOver(r *Exchange) bool {
 // A client that killed its session by its own race gets 401 for the new pair as well. That is no new need.
 func (s *session) continues(x *expiry, r *Exchange) bool {
 	granted := x.gave(r)
-	if granted == nil || granted.isHalfOver(r) || s.refused.before(r.Token.Generation, r) {
+	if granted == nil || granted.isOver(r) || s.refused.before(r.Token.Generation, r) {
 		return false
 	}
 	raced := x.reused != nil && x.reused.endedBefore(r)

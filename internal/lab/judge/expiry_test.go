@@ -10,6 +10,7 @@ func TestTwoRefreshes(t *testing.T) {
 			"c1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200\nc1 me a4 200\nafter 3s", ""},
 		{"together", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused", "two_refreshes[3 4]"},
 		{"the loser is answered first", expired + "c2 refresh r0 401 token_reused\nc1 refresh r0 200", "two_refreshes[3 4]"},
+		{"for two expiries by order, while callers of the first have left", "c1 me a0 | c2 me a0 401 token_expired ordered\nc1 refresh r0 200\nafter 300ms\nc1 refresh r1 200 ordered\nc1 me a2 200\nafter 3s", "not_repeated[3 4]"},
 		{"that was not stored, when the session is revoked", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 me a1 401 token_revoked\nc1 refresh r0 401 token_revoked", "spent_refresh_token[3 6]"},
 		{"by another caller, when the session is revoked meanwhile", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc1 me a1 401 token_revoked\nc2 refresh r0 401 token_revoked", "two_refreshes[5 8]"},
 		{"before half of the new pair's life", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 7m29s\nc1 refresh r0 401 token_reused", "two_refreshes[3 5]"},
