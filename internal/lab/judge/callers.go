@@ -74,7 +74,7 @@ func callers(row []*Exchange, rounds []int) int {
 		return 1
 	}
 	first, _ := beginners(row, pauses)
-	return max(takeTurns(row), first)
+	return max(takeTurns(row), first, backOffAlike(pauses))
 }
 
 // areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one

@@ -17,6 +17,9 @@ func TestCallers(t *testing.T) {
 	apart := func(pauses ...string) string { // two callers, 20 ms apart
 		return each("slow 5ms c1 me a0 503 injected\nafter 15ms\nslow 5ms c1 me a0 503 injected\nafter %s", pauses...)
 	}
+	backOff := func(pauses ...string) string {
+		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
+	}
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -39,6 +42,11 @@ func TestCallers(t *testing.T) {
 		{"two without end, while they go on", loop(121, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 243) + "]"},
 		{"three side by side: five rounds of three", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + settled, "repeated_failure[" + numbers(2, 16) + "]"},
 		{"three side by side: five rounds of three, and more that are torn apart", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + "c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 | c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 19) + "]"},
+		{"two that begin 300 ms apart and double their pauses: eight", backOff("295ms", "695ms", "295ms", "1695ms", "295ms", "3695ms", "295ms") + settled, ""},
+		{"two that begin 300 ms apart and double their pauses: nine", backOff("295ms", "695ms", "295ms", "1695ms", "295ms", "3695ms", "295ms", "4s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"three that begin one after the other and double their pauses", backOff("150ms", "400ms", "430ms", "155ms", "402ms", "1430ms", "149ms", "410ms", "3430ms", "151ms", "399ms") + settled, ""},
+		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
+		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
 			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
 	})

@@ -96,3 +96,43 @@ func isBackoff(requests []*Exchange) bool {
 	}
 	return least >= 1.3 && most <= 3.5 && most <= least*1.25
 }
+
+// backOffAlike returns how many callers may have sent a row with these pauses: they began one after the other and back
+// off alike, so that their tries come in rounds with the same pauses within each, and each round is further from the
+// one before, by a factor. It returns 1 if there are none, or fewer than two rounds and a try. What goes on at the same
+// pauses, or at once, is no next round.
+func backOffAlike(pauses []time.Duration) int {
+	for n := 2; 2*n <= len(pauses); n++ {
+		apart := (pauses[n-1] - pauses[0]).Abs() > max(Idle, pauses[0]/4)
+		if pauses[n-1] > atOnce && apart && areRounds(pauses, n) {
+			return n
+		}
+	}
+	return 1
+}
+
+// areRounds reports whether pauses are those of rounds of n callers who back off alike.
+func areRounds(pauses []time.Duration, n int) bool {
+	at := make([]time.Duration, len(pauses)+1) // when each request came
+	for i, rest := range pauses {
+		at[i+1] = at[i] + rest
+	}
+	for i := n + 1; i < len(at); i++ {
+		switch {
+		case i%n > 0 && !isNear(at[i]-at[i-1], at[i-n]-at[i-n-1]):
+			return false
+		case i%n == 0 && !isLonger(at[i]-at[i-n], at[i-n]-at[i-2*n]):
+			return false
+		}
+	}
+	return true
+}
+
+// isNear reports whether a pause is as long as another one, but for what a timer may be late.
+func isNear(pause, other time.Duration) bool { return (pause - other).Abs() <= max(2*atOnce, other/20) }
+
+// isLonger reports whether a pause is longer than the one before, as in an exponential backoff.
+func isLonger(pause, before time.Duration) bool {
+	factor := float64(pause) / float64(before)
+	return factor >= 1.5 && factor <= 3.5
+}
