@@ -163,6 +163,7 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	recent := func(e *Exchange) bool { return min(e.End.until(&r.Arrival), granted.End.until(&r.Arrival)) <= reaction }
 	soon := granted.End.until(&r.Arrival) <= stall
 	var unsent pending
+	var last *Exchange // refresh
 	again := func(e, other *Exchange) bool {
 		return other != nil && other.refused() && other.isAccess() && other.Token.Generation == old && e.goesTo(other)
 	}
@@ -173,6 +174,11 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 			return true
 		case !before && (r.End.Order == 0 || !inTime(r, e)):
 			return false
+		case before && e.isRefresh():
+			if last != nil && last.failsForNow() && last.endedBefore(e) {
+				unsent.giveUp(last)
+			}
+			last = e
 		case !e.isAccess():
 		case before && e.Token.Generation == old && e.refused() && e.endedBefore(r) && granted.End.until(&e.sentAt) <= reaction:
 			if other := e.behindFailed(); again(e, other) {
@@ -233,12 +239,12 @@ type pending struct{ all, left []*Exchange }
 
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
-// drop drops and returns the first that e may be again: of those with its query, if there was one, or else of its path.
+// drop drops and returns the first that e may be again: of those with its query and body, if there was one, or else of its path.
 // It returns nil if there is none.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
-	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return other.Query == e.Query && other.Path == e.Path })
+	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return e.asksFor(other) && other.Path == e.Path })
 	i := slices.IndexFunc(p.left, func(other *Exchange) bool {
-		return (!same || other.Query == e.Query) && other.Path == e.Path && is(other)
+		return (!same || e.asksFor(other)) && other.Path == e.Path && is(other)
 	})
 	if i >= 0 {
 		dropped = p.left[i]

@@ -39,16 +39,22 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	var unsent pending
 	var last *Exchange // refresh
+	failed := 0        // refreshes, each with the next one right behind it
 	after := func(e *Exchange) bool { return e.Arrival.Order > granted.End.Order }
 	for _, e := range s.from(s.firstRefused[granted.Current.Generation]) {
 		switch {
 		case after(e) && len(unsent.left) == 0, after(e) && e.Arrival.Machine.Sub(granted.End.Machine) > reaction+longest:
-			return unsent.left
+			return unsent.leftBehind(failed)
 		case e.Operation == "logout" && e.Arrival.Order > granted.Arrival.Order && inTime(granted, e):
 			return nil
 		case e.isRefresh():
 			if last != nil && !last.exchanged() && last.endedBefore(e) {
-				unsent.giveUp(last)
+				switch {
+				case unsent.giveUp(last):
+					failed = 0
+				case !after(e) && last.End.until(&e.sentAt) <= stall:
+					failed++
+				}
 			}
 			last = e
 		case !e.isAccess() && e.Code != "token_wrong_type":
@@ -59,17 +65,29 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 		case e.saw("token_expired") && !after(e) && granted.End.until(&e.End) <= apart && e.Token.isOf(&granted.Current.Pair):
 			unsent.drop(e, func(before *Exchange) bool {
 				serial := !e.Browser && e.before != nil && before.endedBefore(e) && (last == nil || last.endedBefore(before))
-				return before.Query == e.Query && (serial || e.follows(before))
+				return e.asksFor(before) && (serial || e.follows(before))
 			})
 			unsent.add(e)
 		}
 	}
-	return unsent.left
+	return unsent.leftBehind(failed)
 }
 
-// giveUp drops what had come before a refresh failed, if the next one may be for a 401 that came since that was sent.
-func (p *pending) giveUp(failed *Exchange) {
-	if slices.ContainsFunc(p.left, func(e *Exchange) bool { return e.End.Order > failed.Arrival.Order }) {
-		p.left = slices.DeleteFunc(p.left, func(e *Exchange) bool { return e.Arrival.Order < failed.End.Order })
+// leftBehind returns what is left. That is nothing if each may be of a caller whose own refresh failed, while the next
+// caller waited for that (a lock): the others of them were sent again.
+func (p *pending) leftBehind(failed int) []*Exchange {
+	if len(p.left) <= failed && len(p.left) < len(p.all) {
+		return nil
 	}
+	return p.left
+}
+
+// giveUp drops what had come before a refresh failed, if the next one may be for a 401 that came since that was sent. It
+// reports whether it is.
+func (p *pending) giveUp(failed *Exchange) bool {
+	if !slices.ContainsFunc(p.left, func(e *Exchange) bool { return e.End.Order > failed.Arrival.Order }) {
+		return false
+	}
+	p.left = slices.DeleteFunc(p.left, func(e *Exchange) bool { return e.Arrival.Order < failed.End.Order })
+	return true
 }
