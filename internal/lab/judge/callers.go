@@ -58,7 +58,7 @@ func callers(row []*Exchange, rounds []int) int {
 		return 1
 	}
 	if len(rounds) >= chain && areEqual(rounds[:chain]) {
-		return max(rounds[0], takeTurns(row))
+		return max(rounds[0], takeTurns(row), addresses(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
 		return queue
@@ -111,7 +111,33 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if alternate(rounds) {
 		n = max(n, sum)
 	}
-	return n
+	return max(n, addresses(row))
+}
+
+// addresses returns to how many addresses, with a query and a body each, a row went, if most were tried again, none more
+// than four times and none side by side. Then each is of another caller. Otherwise it returns 1.
+func addresses(row []*Exchange) int {
+	type address struct {
+		path        string
+		query, body uint64
+	}
+	type tries struct {
+		n    int
+		last *Exchange
+	}
+	all := make(map[address]tries)
+	for _, e := range row {
+		a := address{e.Path, e.Query, e.Body}
+		before := all[a]
+		if before.n == chain-1 || before.n > 0 && !before.last.endedBefore(e) {
+			return 1
+		}
+		all[a] = tries{before.n + 1, e}
+	}
+	if len(row) < 2*len(all) {
+		return 1
+	}
+	return len(all)
 }
 
 // alternate reports whether the first four rounds are of two sizes in turn.
@@ -299,12 +325,14 @@ func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 	for _, e := range row {
 		places[e.place()] = true
 	}
+	s := c.sessions[last.Session]
+	renewed := s != nil && slices.ContainsFunc(s.from(row[0]), (*Exchange).exchanged)
 	var back []*Exchange
 	for _, e := range c.record[c.after(row[0]):] {
 		if done.until(&e.sentAt) > reaction+wait {
 			break
 		}
-		if places[e.place()] && e.succeeded() && c.isOf(e, row[0]) {
+		if places[e.place()] && e.succeeded() && c.isOf(e, row[0]) && (e.Session == row[0].Session || !renewed) {
 			back = append(back, e)
 		}
 	}

@@ -20,6 +20,7 @@ func TestCallers(t *testing.T) {
 	backOff := func(pauses ...string) string {
 		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
 	}
+	const two, third = "slow 5ms c2 file/1 a0 | c3 file/2 a0 503 injected\n", "slow 5ms c4 file/3 a0 503 injected\n"
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -47,6 +48,9 @@ func TestCallers(t *testing.T) {
 		{"three that begin one after the other and double their pauses", backOff("150ms", "400ms", "430ms", "155ms", "402ms", "1430ms", "149ms", "410ms", "3430ms", "151ms", "399ms") + settled, ""},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
+		{"two of an address each who double their pauses, and one that begins behind their first retry", two + "after 995ms\n" + two + "after 295ms\n" + third + "after 995ms\n" + third +
+			"after 695ms\n" + two + "after 1295ms\n" + third + "after 2695ms\n" + two + "after 1295ms\n" + third + settled, ""},
+		{"two who go through the same files", each("slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s a0 401 token_revoked\nafter 300ms", "1", "2", "3", "4", "5", "6") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
 			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
 	})
