@@ -31,7 +31,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	}
 	if row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused) {
 		shown = c.callersAtExpiry(row, rounds, shown)
-		isQueue = len(rounds) == 1 || row[0].sentAt.until(&row[tries-1].sentAt) <= stall
+		isQueue = len(rounds) == 1 || isQuick(row)
 	}
 	switch {
 	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
@@ -237,6 +237,9 @@ func (e *Exchange) isBeside(other *Exchange) bool {
 	return e.Conn == other.Conn || e.isSingle() && other.isSingle()
 }
 
+// isQuick reports whether all of a row was sent without a break (stall).
+func isQuick(row []*Exchange) bool { return row[0].sentAt.until(&row[len(row)-1].sentAt) <= stall }
+
 // callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many.
 // What came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed
 // or gave up in time, all that came without a rest may have waited for the same answer.
@@ -251,7 +254,8 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 // besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
 // or two if they came by a timer; two, if a client tried one again that had failed for now, and requests came
 // between; or if two refreshes came with one token and nothing of the row between, and none of the row came by a
-// timer. 0: they show nothing.
+// timer. But a lone caller, too, may try one again that had failed for now, unless the row was quick. 0: they show
+// nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
@@ -268,7 +272,8 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 			meanwhile++
 		}
 		between := before != nil && i > first
-		again := before != nil && i == first && r.Token.Generation == before.Token.Generation
+		again := before != nil && i == first && r.Token.Generation == before.Token.Generation &&
+			(!before.failsForNow() || isQuick(row))
 		if meanwhile > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
 			n = max(n, 2)
 		}

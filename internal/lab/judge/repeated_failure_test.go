@@ -57,6 +57,8 @@ var failures = []row{
 		"repeated_failure[2 6 8 10 12 14 16 18 20 22 24 26]"},
 	{"the tests of a suite, each of which finds the same dead session and logs in", loop(6, "c1 me a0 401 token_revoked\nc1 refresh r0 401 token_revoked\nc1 login - 200 other\nc1 me b0 200\nafter 20ms"), ""},
 	{"the tests of a suite, each of which finds a token of another hub and logs in", loop(6, "c1 me x0 401 token_malformed foreign\nc1 login - 200 other\nc1 me b0 200\nafter 20ms"), ""},
+	{"a loop at pauses by chance, and a refresh that is tried twice", "advance 16m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter %s", "112ms", "163ms", "118ms", "167ms", "121ms") +
+		"c1 refresh r0 503 injected\nafter 110ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"a loop that is refreshed, and widgets of another client of the user", "advance 16m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 100ms\nc2 login - 200 other\n" + loop(5, "c2 me b0 200") + "after 3s", "repeated_failure[2 3 4 5 6]"},
 	{"a loop, while another user logs in", loop(3, "c1 me a0 503 injected\nafter 120ms") + "c1 login - 200 other stranger\nc1 me b0 200 stranger\n" + loop(3, "c1 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 7 8 9]"},
 	{"a loop with a dead token over connections of a pool, over which another user logs in", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 401 token_revoked\nc1 login - 200 other stranger\nafter 200ms\nc2 me a0 401 token_revoked\n" +
