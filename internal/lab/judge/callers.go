@@ -74,7 +74,7 @@ func callers(row []*Exchange, rounds []int) int {
 		return 1
 	}
 	first, _ := beginners(row, pauses)
-	return max(takeTurns(row), first, backOffAlike(pauses))
+	return max(takeTurns(row), first, backOffAlike(pauses), addressesInTurn(row, pauses))
 }
 
 // areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
@@ -138,6 +138,25 @@ func addresses(row []*Exchange) int {
 		return 1
 	}
 	return len(all)
+}
+
+// addressesInTurn returns the addresses of a row as callers, too, if their tries lie between one another, and none comes
+// at once behind that of another one.
+func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
+	n, changes := addresses(row), 0
+	for i, rest := range pauses {
+		before, e := row[i], row[i+1]
+		if e.Path == before.Path && e.asksFor(before) {
+			continue
+		}
+		if changes++; rest <= atOnce {
+			return 1
+		}
+	}
+	if changes < n {
+		return 1
+	}
+	return n
 }
 
 // alternate reports whether the first four rounds are of two sizes in turn.

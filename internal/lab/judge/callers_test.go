@@ -21,6 +21,9 @@ func TestCallers(t *testing.T) {
 		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
 	}
 	const two, third = "slow 5ms c2 file/1 a0 | c3 file/2 a0 503 injected\n", "slow 5ms c4 file/3 a0 503 injected\n"
+	lone := func(file, pause string) string {
+		return "slow 5ms c1 file/" + file + " a0 503 injected\nafter " + pause + "\n"
+	}
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -50,6 +53,10 @@ func TestCallers(t *testing.T) {
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two of an address each who double their pauses, and one that begins behind their first retry", two + "after 995ms\n" + two + "after 295ms\n" + third + "after 995ms\n" + third +
 			"after 695ms\n" + two + "after 1295ms\n" + third + "after 2695ms\n" + two + "after 1295ms\n" + third + settled, ""},
+		{"two of an address each who never overlap", lone("1", "995ms") + lone("1", "395ms") + lone("2", "995ms") + lone("1", "595ms") + lone("2", "1395ms") + lone("2", "2595ms") + lone("1", "1395ms") + lone("2", "1s") + settled, ""},
+		{"one who goes through two addresses", loop(3, lone("1", "1s")+lone("2", "1s")) + settled, "repeated_failure[" + numbers(2, 7) + "]"},
+		{"one who tries each address twice, and goes on at once", lone("1", "200ms") + lone("1", "0s") + lone("2", "300ms") + lone("2", "0s") + lone("1", "250ms") + lone("1", "0s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
+		{"one who tries one address after the other", lone("1", "200ms") + lone("1", "100ms") + lone("2", "300ms") + lone("2", "100ms") + lone("3", "250ms") + lone("3", "100ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two who go through the same files", each("slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s a0 401 token_revoked\nafter 300ms", "1", "2", "3", "4", "5", "6") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
 			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},

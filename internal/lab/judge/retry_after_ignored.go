@@ -171,8 +171,9 @@ func (p *plea) isInTime(e *Exchange) bool {
 		return lateness >= -precise && lateness <= leeway
 	}
 	end := &p.answer.End
+	isOwn := p.answer.Token == nil || e.Session == p.answer.Session || p.line.isOf(e, p.answer) && mayBeSame(p.answer, e)
 	return (inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine))) &&
-		p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && (p.answer.Token == nil || p.line.isOf(e, p.answer))
+		p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && isOwn
 }
 
 // isOver reports whether the time in which somebody may come for the answer was over by both clocks when e came.
