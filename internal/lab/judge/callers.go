@@ -40,7 +40,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	}
 	back, over := c.cameBack(row)
-	return !over || back >= tries || shown > 1 && mayBeOf(back)
+	return !over || back >= tries || shown > 1 && !areSteady(rounds) && mayBeOf(back)
 }
 
 // callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the
@@ -57,7 +57,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if hasTimer(row, true) {
 		return 1
 	}
-	if len(rounds) >= chain && areEqual(rounds[:chain]) {
+	if areSteady(rounds) {
 		return max(rounds[0], takeTurns(row), addresses(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
@@ -87,6 +87,9 @@ func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
 	first, _ := beginners(row, pauses)
 	return first > 1
 }
+
+// areSteady reports whether as many requests came in each of the first five rounds: there are no more callers.
+func areSteady(rounds []int) bool { return len(rounds) >= chain && areEqual(rounds[:chain]) }
 
 // areEqual reports whether there are several rounds, all of the same size and of more than one request.
 func areEqual(rounds []int) bool {
@@ -278,7 +281,8 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
-	for _, r := range c.sessions[row[0].Session].refreshes {
+	s, used := c.sessions[row[0].Session], row[0].Token.Generation
+	for _, r := range s.refreshes {
 		if !inTime(row[len(row)-1], r) {
 			break
 		}
@@ -291,7 +295,7 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 			meanwhile++
 		}
 		between := before != nil && i > first
-		again := before != nil && i == first && r.Token.Generation == before.Token.Generation &&
+		again := before != nil && i == first && r.Token.Generation == before.Token.Generation && !s.used.before(used+1, r) &&
 			(!before.failsForNow() || isQuick(row))
 		if meanwhile > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
 			n = max(n, 2)
@@ -310,12 +314,16 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 // behind it (stall): as many as 401s came between two of them. Otherwise it is 0.
 func (s *session) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
+	generation := row[0].Token.Generation
+	if !row[0].Policy.Spends() {
+		generation = s.newest(row[0])
+	}
 	for _, r := range row {
 		between := 0
 		var last *Exchange
 		at := len(s.exchanges) - len(s.from(r))
 		for _, e := range s.exchanges[max(0, at-lookBack):at] {
-			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && e.Token.Generation >= r.Token.Generation {
+			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && e.Token.Generation >= generation {
 				last = e
 				if e.End.Order > before {
 					between++
@@ -329,6 +337,17 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 		n = max(n, between)
 	}
 	return n
+}
+
+// newest returns the generation of the newest pair that the client had when it sent the refresh r.
+func (s *session) newest(r *Exchange) int {
+	generation := r.Token.Generation
+	for _, before := range s.refreshes {
+		if before.exchanged() && before.endedBefore(r) {
+			generation = max(generation, before.Given.Generation)
+		}
+	}
+	return generation
 }
 
 // reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401.

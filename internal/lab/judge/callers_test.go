@@ -58,6 +58,8 @@ func TestCallers(t *testing.T) {
 		{"one who tries each address twice, and goes on at once", lone("1", "200ms") + lone("1", "0s") + lone("2", "300ms") + lone("2", "0s") + lone("1", "250ms") + lone("1", "0s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who tries one address after the other", lone("1", "200ms") + lone("1", "100ms") + lone("2", "300ms") + lone("2", "100ms") + lone("3", "250ms") + lone("3", "100ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two who go through the same files", each("slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s a0 401 token_revoked\nafter 300ms", "1", "2", "3", "4", "5", "6") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
+		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +
+			"c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 3s", "repeated_failure[" + numbers(2, 17) + "]"},
 		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
 			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
 	})

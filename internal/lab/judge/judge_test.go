@@ -71,6 +71,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"together", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s", ""},
 		{"a retry at once that works, and more work later", "c1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 503 injected wait=1s\nc1 me a0 200\nafter 1300ms\nc1 me a0 200",
 			"retry_after_ignored[2 3 4 5]"},
+		{"a widget that waits longer than asked, and another one that begins meanwhile", "c1 me a0 503 injected wait=1s query=1\nafter 120ms\nc1 me a0 200 query=2\nafter 2s\nc1 me a0 200 query=1\nafter 3s", ""},
+		{"a widget that tries at once, and one that waits longer than asked", "c1 me a0 503 injected wait=1s query=1\nafter 120ms\nc1 me a0 200 query=1\nafter 2s\nc1 me a0 200 query=1\nafter 3s", "retry_after_ignored[2 3]"},
 		{"a poll that begins a second after the start", "c1 me a0 200\nafter 1s\n" + loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\n" + loop(3, "after 100ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[6 7]"},
 		{"a client that tries again after 300 ms each time", "c1 me a0 200\nafter 700ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"a client that tries again after 300 ms each time, after other work", "c1 me a0 200\nafter 298ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},

@@ -59,6 +59,10 @@ var failures = []row{
 	{"the tests of a suite, each of which finds a token of another hub and logs in", loop(6, "c1 me x0 401 token_malformed foreign\nc1 login - 200 other\nc1 me b0 200\nafter 20ms"), ""},
 	{"a loop at pauses by chance, and a refresh that is tried twice", "advance 16m\n" + each("slow 5ms c1 me a0 401 token_expired\nafter %s", "112ms", "163ms", "118ms", "167ms", "121ms") +
 		"c1 refresh r0 503 injected\nafter 110ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "repeated_failure[2 3 4 5 6]"},
+	{"refreshes that are refused, where nothing rotates, behind an expiry that was answered", "policy keep\nadvance 16m\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 refresh r0 200\n" + loop(8, "c1 me a1 200") +
+		"after 300ms\nc1 me a1 401 token_revoked\n" + loop(5, "c1 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(20, 24) + "]"},
+	{"a loop, and two who refresh at the next expiry", "policy keep\nadvance 16m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 300ms\n" +
+		"c2 listing a1 | c3 listing a1 401 token_expired ordered\nc2 refresh r0 | c3 refresh r0 200\nc2 listing a2 | c3 listing a2 200\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"a loop that is refreshed, and widgets of another client of the user", "advance 16m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 100ms\nc2 login - 200 other\n" + loop(5, "c2 me b0 200") + "after 3s", "repeated_failure[2 3 4 5 6]"},
 	{"a loop, while another user logs in", loop(3, "c1 me a0 503 injected\nafter 120ms") + "c1 login - 200 other stranger\nc1 me b0 200 stranger\n" + loop(3, "c1 me a0 503 injected\nafter 120ms"), "repeated_failure[2 3 4 7 8 9]"},
 	{"a loop with a dead token over connections of a pool, over which another user logs in", "c1 me a0 200 | c2 me a0 200 | c3 me a0 200\nc1 me a0 401 token_revoked\nc1 login - 200 other stranger\nafter 200ms\nc2 me a0 401 token_revoked\n" +

@@ -239,11 +239,13 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 }
 
 // isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
-// answer; or somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody
+// answer; or it asks for something else, and the very request came again when its time was over, however late; or somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody
 // knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil:
+		return true
+	case !e.asksFor(p.answer) && p.comesLater():
 		return true
 	case p.kept == nil:
 		return !c.waitIsOver(p.answer, p.answer.RetryAfter) || !e.asksFor(p.answer) && p.isTogether()
@@ -252,6 +254,13 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	default:
 		return q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
 	}
+}
+
+// comesLater reports whether the very request comes again when the answer had asked for, or later, and not before.
+func (p *plea) comesLater() bool {
+	next := p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)]
+	i := slices.IndexFunc(next, func(e *Exchange) bool { return e.asksFor(p.answer) })
+	return i >= 0 && next[i].Epoch == p.answer.Epoch && p.lateness(next[i]) >= -tolerance
 }
 
 // isServedRetry reports whether e, which was served, is a retry although somebody came in time: it came over the
