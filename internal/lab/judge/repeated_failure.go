@@ -102,20 +102,24 @@ func withoutReasons(row []*Exchange, r, last *Exchange) []*Exchange {
 }
 
 // isEndOfToken reports whether e, behind a row of other failures, met the end of the token, alone or with others side
-// by side, and the client refreshes in time and before it tries again. That is no more of the same.
+// by side, and the client refreshes in time and before it tries again, perhaps with more than one try. That is no more
+// of the same.
 func (c *trial) isEndOfToken(row []*Exchange, e *Exchange) bool {
 	if !e.isAccess() || !e.saw("token_expired") || len(row) == 0 || slices.ContainsFunc(row, (*Exchange).refused) {
 		return false
 	}
+	last := e
 	for _, next := range c.sessions[e.Session].from(e)[1:] {
 		switch {
+		case next.isRefresh() && next.End.Order > 0 && next.failsForNow() && inTime(last, next):
+			last = next
 		case next.isRefresh():
-			return inTime(e, next) && (next.End.Order == 0 || next.exchanged())
+			return inTime(last, next) && (next.End.Order == 0 || next.exchanged())
 		case next.effort() == e.effort() && next.refused() && next.follows(e):
 			return false
 		}
 	}
-	return !c.timeIsUp(e)
+	return !c.timeIsUp(last)
 }
 
 // rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
