@@ -45,7 +45,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 
 // callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the
 // same time (besideOneAnother) or, if the row was not sent at one caller's pauses or came in waves (areWaves), one
-// shortly after the other (beginners).
+// shortly after the other (beginners), by their backoff (backOffAlike) or by what they ask for (addressesInTurn).
 //
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
@@ -262,151 +262,6 @@ func (e *Exchange) isBeside(other *Exchange) bool {
 // isQuick reports whether all of a row was sent without a break (stall).
 func isQuick(row []*Exchange) bool { return row[0].sentAt.until(&row[len(row)-1].sentAt) <= stall }
 
-// callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many.
-// What came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed
-// or gave up in time, all that came without a rest may have waited for the same answer.
-func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
-	shown = max(shown, c.besideRefreshes(row))
-	if shown > 1 && c.reactsTo(row) {
-		shown = max(shown, min(slices.Max(rounds), queue))
-	}
-	return shown
-}
-
-// besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
-// or two if they came by a timer; two, if a client tried one again that had failed for now, and requests came
-// between; or if two refreshes came with one token and nothing of the row between, and none of the row came by a
-// timer. But a lone caller, too, may try one again that had failed for now, unless the row was quick. 0: they show
-// nothing.
-func (c *trial) besideRefreshes(row []*Exchange) (n int) {
-	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
-	var before *Exchange
-	s, used := c.sessions[row[0].Session], row[0].Token.Generation
-	for _, r := range s.refreshes {
-		if !inTime(row[len(row)-1], r) {
-			break
-		}
-		first := i
-		for i < len(row) && row[i].Arrival.Order < r.Arrival.Order {
-			i++
-		}
-		meanwhile := 0
-		for i+meanwhile < len(row) && !r.endedBefore(row[i+meanwhile]) {
-			meanwhile++
-		}
-		between := before != nil && i > first
-		again := before != nil && i == first && r.Token.Generation == before.Token.Generation && !s.used.before(used+1, r) &&
-			(!before.failsForNow() || isQuick(row))
-		if meanwhile > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
-			n = max(n, 2)
-		}
-		if !timer {
-			n = max(n, meanwhile)
-		}
-		if i > 0 {
-			before = r
-		}
-	}
-	return n
-}
-
-// behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly
-// behind it (stall): as many as 401s came between two of them. Otherwise it is 0.
-func (s *session) behindRefusals(row []*Exchange) (n int) {
-	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
-	generation := row[0].Token.Generation
-	if !row[0].Policy.Spends() {
-		generation = s.newest(row[0])
-	}
-	for _, r := range row {
-		between := 0
-		var last *Exchange
-		at := len(s.exchanges) - len(s.from(r))
-		for _, e := range s.exchanges[max(0, at-lookBack):at] {
-			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && e.Token.Generation >= generation {
-				last = e
-				if e.End.Order > before {
-					between++
-				}
-			}
-		}
-		free, before = free+between-1, r.Arrival.Order
-		if free < 0 || r.restSince(last) > stall {
-			return 0
-		}
-		n = max(n, between)
-	}
-	return n
-}
-
-// newest returns the generation of the newest pair that the client had when it sent the refresh r.
-func (s *session) newest(r *Exchange) int {
-	generation := r.Token.Generation
-	for _, before := range s.refreshes {
-		if before.exchanged() && before.endedBefore(r) {
-			generation = max(generation, before.Given.Generation)
-		}
-	}
-	return generation
-}
-
-// reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401.
-func (c *trial) reactsTo(row []*Exchange) bool {
-	first, last := row[slices.IndexFunc(row, (*Exchange).refused)], row[len(row)-1]
-	reacts := func(e *Exchange) bool {
-		return e.Arrival.Order > first.Arrival.Order && inTime(last, e) && mayBeSame(first, e)
-	}
-	s := c.sessions[first.Session]
-	return slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(s.logouts, reacts) || slices.ContainsFunc(c.logins, reacts)
-}
-
-// cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between:
-// with a newer token or in a session that the user began later, and in time. over reports whether that time is over.
-func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
-	last, done, wait := row[len(row)-1], c.isDone(row), longestWait(row)
-	places := make(map[place]bool)
-	for _, e := range row {
-		places[e.place()] = true
-	}
-	s := c.sessions[last.Session]
-	renewed := s != nil && slices.ContainsFunc(s.from(row[0]), (*Exchange).exchanged)
-	var back []*Exchange
-	for _, e := range c.record[c.after(row[0]):] {
-		if done.until(&e.sentAt) > reaction+wait {
-			break
-		}
-		if places[e.place()] && e.succeeded() && c.isOf(e, row[0]) && (e.Session == row[0].Session || !renewed) {
-			back = append(back, e)
-		}
-	}
-	return slices.Max(roundsOf(back)), c.isPast(done) && c.waitIsOver(last, wait)
-}
-
-// isDone returns when the last of a row had its answer, or the refreshes and logins that came in time for that; now, if
-// one is under way.
-func (c *trial) isDone(row []*Exchange) Mark {
-	last := row[len(row)-1]
-	done := last.free
-	for _, e := range c.record[c.after(row[0]):] {
-		switch {
-		case done.until(&e.sentAt) > reaction:
-			return done
-		case !(e.isRefresh() && e.Session == last.Session || e.isLogin() && mayBeSame(last, e)):
-		case e.End.Order == 0:
-			return c.now
-		case e.End.Order > done.Order:
-			done = e.End
-		}
-	}
-	return done
-}
-
-// isOf reports whether e is of the session of before, or of one in which its user logged in later.
-func (c *trial) isOf(e, before *Exchange) bool {
-	s := c.sessions[e.Session]
-	return e.Session == before.Session || e.User == before.User && s.beganAfter(before) && s.exchanges[0].isLogin()
-}
-
 // isAftermath reports whether e is of a caller that had not heard yet that a race had ended the session.
 // two_refreshes tells of that.
 func (c *trial) isAftermath(e *Exchange) bool {
@@ -429,14 +284,6 @@ func withoutResent(row []*Exchange) (tries []*Exchange) {
 		}
 	}
 	return tries
-}
-
-// longestWait returns how long the answers ask to wait with Retry-After, at most.
-func longestWait(row []*Exchange) (wait time.Duration) {
-	for _, e := range row {
-		wait = max(wait, e.RetryAfter)
-	}
-	return wait
 }
 
 // after returns the index in the record of what came next after e.
