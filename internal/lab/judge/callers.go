@@ -58,7 +58,7 @@ func callers(row []*Exchange, rounds []int) int {
 		return 1
 	}
 	if areSteady(rounds) {
-		return max(rounds[0], takeTurns(row), addresses(row))
+		return max(rounds[0], takeTurns(row), callersByAddress(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
 		return queue
@@ -114,51 +114,63 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if alternate(rounds) {
 		n = max(n, sum)
 	}
-	return max(n, addresses(row))
+	return max(n, callersByAddress(row))
 }
 
-// addresses returns to how many addresses, with a query and a body each, a row went, if most were tried again, none more
-// than four times and none side by side. Then each is of another caller. Otherwise it returns 1.
-func addresses(row []*Exchange) int {
+// addresses returns to how many addresses, with a query and a body each, a row went, and how many of them at one time,
+// between the first try and the last, if most were tried again, none more than four times and none side by side. Then
+// those at one time are of a caller each. Otherwise both are 1.
+func addresses(row []*Exchange) (all, atOneTime int) {
 	type address struct {
 		path        string
 		query, body uint64
 	}
-	type tries struct {
-		n    int
-		last *Exchange
-	}
-	all := make(map[address]tries)
+	tries := make(map[address][]*Exchange)
+	of := func(e *Exchange) address { return address{e.Path, e.Query, e.Body} }
 	for _, e := range row {
-		a := address{e.Path, e.Query, e.Body}
-		before := all[a]
-		if before.n == chain-1 || before.n > 0 && !before.last.endedBefore(e) {
-			return 1
+		before := tries[of(e)]
+		if n := len(before); n == chain-1 || n > 0 && !before[n-1].endedBefore(e) {
+			return 1, 1
 		}
-		all[a] = tries{before.n + 1, e}
+		tries[of(e)] = append(before, e)
 	}
-	if len(row) < 2*len(all) {
-		return 1
+	if len(row) < 2*len(tries) {
+		return 1, 1
 	}
-	return len(all)
+	n := 0
+	for _, e := range row {
+		own := tries[of(e)]
+		if e == own[0] {
+			n++
+			atOneTime = max(atOneTime, n)
+		}
+		if e == own[len(own)-1] {
+			n--
+		}
+	}
+	return len(tries), atOneTime
 }
 
-// addressesInTurn returns the addresses of a row as callers, too, if their tries lie between one another, and none comes
-// at once behind that of another one.
+// callersByAddress returns how many callers the addresses of a row show that was sent side by side. Where no token was
+// refused, as many again may have waited for these: jobs in a queue.
+func callersByAddress(row []*Exchange) int {
+	all, atOneTime := addresses(row)
+	if slices.ContainsFunc(row, (*Exchange).refused) {
+		return atOneTime
+	}
+	return min(all, 2*atOneTime)
+}
+
+// addressesInTurn returns how many addresses of a row are of a caller each although nothing came side by side: those
+// at one time, if none comes at once behind another one.
 func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
-	n, changes := addresses(row), 0
 	for i, rest := range pauses {
 		before, e := row[i], row[i+1]
-		if e.Path == before.Path && e.asksFor(before) {
-			continue
-		}
-		if changes++; rest <= atOnce {
+		if rest <= atOnce && !(e.Path == before.Path && e.asksFor(before)) {
 			return 1
 		}
 	}
-	if changes < n {
-		return 1
-	}
+	_, n := addresses(row)
 	return n
 }
 

@@ -24,6 +24,13 @@ func TestCallers(t *testing.T) {
 	lone := func(file, pause string) string {
 		return "slow 5ms c1 file/" + file + " a0 503 injected\nafter " + pause + "\n"
 	}
+	jobs := func(n string) string { // one for each of five workers, three tries
+		side := "slow 5ms "
+		for i, worker := range []string{"c2", "c3", "c4", "c5", "c6"} {
+			side += worker + " file/" + n + string(rune('a'+i)) + " a0 | "
+		}
+		return each(strings.TrimSuffix(side, "| ")+"503 injected\nafter %s", "300ms", "600ms", "10ms")
+	}
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -53,6 +60,10 @@ func TestCallers(t *testing.T) {
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two of an address each who double their pauses, and one that begins behind their first retry", two + "after 995ms\n" + two + "after 295ms\n" + third + "after 995ms\n" + third +
 			"after 695ms\n" + two + "after 1295ms\n" + third + "after 2695ms\n" + two + "after 1295ms\n" + third + settled, ""},
+		{"two who go from file to file, and try each twice with a dead token", each("slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s0 a0 401 token_revoked\nafter 200ms\n"+
+			"slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s0 a0 401 token_revoked\nafter 100ms", "1", "2", "3") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
+		{"ten jobs for five workers, each tried three times", jobs("1") + jobs("2") + settled, ""},
+		{"twenty jobs for five workers, each tried three times", jobs("1") + jobs("2") + jobs("3") + jobs("4") + settled, "repeated_failure[" + numbers(2, 61) + "]"},
 		{"two of an address each who never overlap", lone("1", "995ms") + lone("1", "395ms") + lone("2", "995ms") + lone("1", "595ms") + lone("2", "1395ms") + lone("2", "2595ms") + lone("1", "1395ms") + lone("2", "1s") + settled, ""},
 		{"one who goes through two addresses", loop(3, lone("1", "1s")+lone("2", "1s")) + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who tries each address twice, and goes on at once", lone("1", "200ms") + lone("1", "0s") + lone("2", "300ms") + lone("2", "0s") + lone("1", "250ms") + lone("1", "0s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
