@@ -56,14 +56,15 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 }
 
 // behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly
-// behind it (stall): as many as 401s came between two of them. Otherwise it is 0.
+// behind it (stall) or, by a caller that waited for a lock, right behind the refresh before (opening): as many as 401s
+// came between two of them. Otherwise it is 0.
 func (s *session) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
 	generation := row[0].Token.Generation
 	if !row[0].Policy.Spends() {
 		generation = s.newest(row[0])
 	}
-	for _, r := range row {
+	for i, r := range row {
 		between := 0
 		var last *Exchange
 		at := len(s.exchanges) - len(s.from(r))
@@ -76,7 +77,8 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 			}
 		}
 		free, before = free+between-1, r.Arrival.Order
-		if free < 0 || r.restSince(last) > stall {
+		waits := i > 0 && r.restSince(row[i-1]) <= opening
+		if free < 0 || !waits && r.restSince(last) > stall {
 			return 0
 		}
 		n = max(n, between)

@@ -63,6 +63,8 @@ var failures = []row{
 		"after 300ms\nc1 me a1 401 token_revoked\n" + loop(5, "c1 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(20, 24) + "]"},
 	{"four tries, and the end of the token, whose refresh is tried twice", loop(4, "c1 me a0 503 injected\nafter 500ms") + "c1 me a0 401 token_expired ordered\nc1 refresh r0 503 injected\nafter 250ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", ""},
 	{"four tries, and the end of the token, whose refresh fails", loop(4, "c1 me a0 503 injected\nafter 500ms") + "c1 me a0 401 token_expired ordered\nc1 refresh r0 503 injected\nafter 3s", "repeated_failure[2 3 4 5 6]"},
+	{"five under a lock, whose refreshes fail slowly", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(5, "slow 150ms c1 refresh r0 503 injected") + "after 3s", ""},
+	{"six tries to refresh for five callers under a lock", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(6, "slow 150ms c1 refresh r0 503 injected") + "after 3s", "repeated_failure[" + numbers(7, 12) + "]"},
 	{"a loop, and two who refresh at the next expiry", "policy keep\nadvance 16m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 300ms\n" +
 		"c2 listing a1 | c3 listing a1 401 token_expired ordered\nc2 refresh r0 | c3 refresh r0 200\nc2 listing a2 | c3 listing a2 200\nafter 3s", "repeated_failure[2 3 4 5 6]"},
 	{"a loop that is refreshed, and widgets of another client of the user", "advance 16m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 100ms\nc2 login - 200 other\n" + loop(5, "c2 me b0 200") + "after 3s", "repeated_failure[2 3 4 5 6]"},
