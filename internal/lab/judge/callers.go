@@ -118,8 +118,8 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 }
 
 // addresses returns to how many addresses, with a query and a body each, a row went, and how many of them at one time,
-// between the first try and the last, if most were tried again, none more than four times and none side by side. Then
-// those at one time are of a caller each. Otherwise both are 1.
+// between the first try and the last, if half of them or more were tried again, none more than four times and none side
+// by side. Then those at one time are of a caller each. Otherwise both are 1.
 func addresses(row []*Exchange) (all, atOneTime int) {
 	type address struct {
 		path        string
@@ -134,7 +134,7 @@ func addresses(row []*Exchange) (all, atOneTime int) {
 		}
 		tries[of(e)] = append(before, e)
 	}
-	if len(row) < 2*len(tries) {
+	if 2*len(row) < 3*len(tries) {
 		return 1, 1
 	}
 	n := 0
@@ -162,15 +162,21 @@ func callersByAddress(row []*Exchange) int {
 }
 
 // addressesInTurn returns how many addresses of a row are of a caller each although nothing came side by side: those
-// at one time, if none comes at once behind another one.
+// at one time, unless most came at once behind another one, as one caller sends them.
 func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
+	changes, quick := 0, 0
 	for i, rest := range pauses {
-		before, e := row[i], row[i+1]
-		if rest <= atOnce && !(e.Path == before.Path && e.asksFor(before)) {
-			return 1
+		if before, e := row[i], row[i+1]; e.Path != before.Path || !e.asksFor(before) {
+			changes++
+			if rest <= atOnce {
+				quick++
+			}
 		}
 	}
 	_, n := addresses(row)
+	if 2*quick > changes {
+		return 1
+	}
 	return n
 }
 

@@ -65,6 +65,8 @@ func TestCallers(t *testing.T) {
 		{"ten jobs for five workers, each tried three times", jobs("1") + jobs("2") + settled, ""},
 		{"twenty jobs for five workers, each tried three times", jobs("1") + jobs("2") + jobs("3") + jobs("4") + settled, "repeated_failure[" + numbers(2, 61) + "]"},
 		{"two of an address each who never overlap", lone("1", "995ms") + lone("1", "395ms") + lone("2", "995ms") + lone("1", "595ms") + lone("2", "1395ms") + lone("2", "2595ms") + lone("1", "1395ms") + lone("2", "1s") + settled, ""},
+		{"three of an address each who never overlap, the last of whom is served at its second try", lone("1", "230ms") + lone("2", "1s") + lone("1", "180ms") + lone("3", "1ms") + lone("2", "500ms") + settled, ""},
+		{"one who goes through three addresses, again and again", loop(3, lone("1", "0s")+lone("2", "0s")+lone("3", "400ms")) + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one who goes through two addresses", loop(3, lone("1", "1s")+lone("2", "1s")) + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who tries each address twice, and goes on at once", lone("1", "200ms") + lone("1", "0s") + lone("2", "300ms") + lone("2", "0s") + lone("1", "250ms") + lone("1", "0s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who tries one address after the other", lone("1", "200ms") + lone("1", "100ms") + lone("2", "300ms") + lone("2", "100ms") + lone("3", "250ms") + lone("3", "100ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
