@@ -63,29 +63,25 @@ func callers(row []*Exchange, rounds []int) int {
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
 		return queue
 	}
-	n := besideOneAnother(row, rounds)
-	if n > 1 {
-		if first, alone := beginners(row, pauses); alone && areSingle(row) {
+	first, alone := beginners(row, pauses)
+	if n := besideOneAnother(row, rounds); n > 1 {
+		if alone && areSingle(row) {
 			n = max(n, first)
 		}
 		return n
 	}
-	if isOneCallers(pauses) && !areWaves(row, rounds, pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
+	isWaves := first > 1 && areWaves(row, rounds, pauses)
+	if isOneCallers(pauses) && !isWaves || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
-	first, _ := beginners(row, pauses)
 	return max(takeTurns(row), first, backOffAlike(pauses), addressesInTurn(row, pauses))
 }
 
 // areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
-// connection: those who had begun a little apart (beginners) try again.
+// connection. If several had begun a little apart (beginners), they try again.
 func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
 	widest := slices.Max(pauses)
-	if !areEqual(rounds) || widest <= Idle || widest > stall || row[1].Conn == row[0].Conn {
-		return false
-	}
-	first, _ := beginners(row, pauses)
-	return first > 1
+	return areEqual(rounds) && widest > Idle && widest <= stall && row[1].Conn != row[0].Conn
 }
 
 // areSteady reports whether as many requests came in each of the first five rounds: there are no more callers.
@@ -121,25 +117,20 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 // between the first try and the last, if half of them or more were tried again, none more than four times and none side
 // by side. Then those at one time are of a caller each. Otherwise both are 1.
 func addresses(row []*Exchange) (all, atOneTime int) {
-	type address struct {
-		path        string
-		query, body uint64
-	}
 	tries := make(map[address][]*Exchange)
-	of := func(e *Exchange) address { return address{e.Path, e.Query, e.Body} }
 	for _, e := range row {
-		before := tries[of(e)]
+		before := tries[e.address()]
 		if n := len(before); n == chain-1 || n > 0 && !before[n-1].endedBefore(e) {
 			return 1, 1
 		}
-		tries[of(e)] = append(before, e)
+		tries[e.address()] = append(before, e)
 	}
 	if 2*len(row) < 3*len(tries) {
 		return 1, 1
 	}
 	n := 0
 	for _, e := range row {
-		own := tries[of(e)]
+		own := tries[e.address()]
 		if e == own[0] {
 			n++
 			atOneTime = max(atOneTime, n)
@@ -166,17 +157,17 @@ func callersByAddress(row []*Exchange) int {
 func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
 	changes, quick := 0, 0
 	for i, rest := range pauses {
-		if before, e := row[i], row[i+1]; e.Path != before.Path || !e.asksFor(before) {
+		if row[i+1].address() != row[i].address() {
 			changes++
 			if rest <= atOnce {
 				quick++
 			}
 		}
 	}
-	_, n := addresses(row)
 	if 2*quick > changes {
 		return 1
 	}
+	_, n := addresses(row)
 	return n
 }
 

@@ -20,17 +20,6 @@ func TestCallers(t *testing.T) {
 	backOff := func(pauses ...string) string {
 		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
 	}
-	const two, third = "slow 5ms c2 file/1 a0 | c3 file/2 a0 503 injected\n", "slow 5ms c4 file/3 a0 503 injected\n"
-	lone := func(file, pause string) string {
-		return "slow 5ms c1 file/" + file + " a0 503 injected\nafter " + pause + "\n"
-	}
-	jobs := func(n string) string { // one for each of five workers, three tries
-		side := "slow 5ms "
-		for i, worker := range []string{"c2", "c3", "c4", "c5", "c6"} {
-			side += worker + " file/" + n + string(rune('a'+i)) + " a0 | "
-		}
-		return each(strings.TrimSuffix(side, "| ")+"503 injected\nafter %s", "300ms", "600ms", "10ms")
-	}
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -58,6 +47,29 @@ func TestCallers(t *testing.T) {
 		{"three that begin one after the other and double their pauses", backOff("150ms", "400ms", "430ms", "155ms", "402ms", "1430ms", "149ms", "410ms", "3430ms", "151ms", "399ms") + settled, ""},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
+		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +
+			"c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 3s", "repeated_failure[" + numbers(2, 17) + "]"},
+		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
+			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
+	})
+}
+
+// TestCallersByAddress: what half of a row's addresses or more are asked for again shows a caller for each at one time.
+func TestCallersByAddress(t *testing.T) {
+	t.Parallel()
+	const settled = "after 3s"
+	const two, third = "slow 5ms c2 file/1 a0 | c3 file/2 a0 503 injected\n", "slow 5ms c4 file/3 a0 503 injected\n"
+	lone := func(file, pause string) string {
+		return "slow 5ms c1 file/" + file + " a0 503 injected\nafter " + pause + "\n"
+	}
+	jobs := func(n string) string { // one for each of five workers, three tries
+		side := "slow 5ms "
+		for i, worker := range []string{"c2", "c3", "c4", "c5", "c6"} {
+			side += worker + " file/" + n + string(rune('a'+i)) + " a0 | "
+		}
+		return each(strings.TrimSuffix(side, "| ")+"503 injected\nafter %s", "300ms", "600ms", "10ms")
+	}
+	check(t, []row{
 		{"two of an address each who double their pauses, and one that begins behind their first retry", two + "after 995ms\n" + two + "after 295ms\n" + third + "after 995ms\n" + third +
 			"after 695ms\n" + two + "after 1295ms\n" + third + "after 2695ms\n" + two + "after 1295ms\n" + third + settled, ""},
 		{"two who go from file to file, and try each twice with a dead token", each("slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s0 a0 401 token_revoked\nafter 200ms\n"+
@@ -71,9 +83,5 @@ func TestCallers(t *testing.T) {
 		{"one who tries each address twice, and goes on at once", lone("1", "200ms") + lone("1", "0s") + lone("2", "300ms") + lone("2", "0s") + lone("1", "250ms") + lone("1", "0s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who tries one address after the other", lone("1", "200ms") + lone("1", "100ms") + lone("2", "300ms") + lone("2", "100ms") + lone("3", "250ms") + lone("3", "100ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two who go through the same files", each("slow 5ms c2 file/%[1]s a0 | c3 file/%[1]s a0 401 token_revoked\nafter 300ms", "1", "2", "3", "4", "5", "6") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
-		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +
-			"c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 3s", "repeated_failure[" + numbers(2, 17) + "]"},
-		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
-			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
 	})
 }

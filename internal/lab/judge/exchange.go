@@ -234,3 +234,11 @@ func (e *Exchange) place() place {
 	}
 	return place{e.Operation, e.Method, e.Path}
 }
+
+// address is what a request of an operation asks for.
+type address struct {
+	path        string
+	query, body uint64
+}
+
+func (e *Exchange) address() address { return address{e.Path, e.Query, e.Body} }

@@ -239,10 +239,10 @@ type pending struct{ all, left []*Exchange }
 
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
-// drop drops and returns the first that e may be again: of those with its query and body, if there was one, or else of its path.
-// It returns nil if there is none.
+// drop drops and returns the first that e may be again: of those with its address, if there was one, or else of its
+// path. It returns nil if there is none.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
-	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return e.asksFor(other) && other.Path == e.Path })
+	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return e.address() == other.address() })
 	i := slices.IndexFunc(p.left, func(other *Exchange) bool {
 		return (!same || e.asksFor(other)) && other.Path == e.Path && is(other)
 	})

@@ -82,8 +82,8 @@ func (p *pending) leftBehind(failed int) []*Exchange {
 	return p.left
 }
 
-// giveUp drops what had come before a refresh failed, if the next one may be for a 401 that came since that was sent. It
-// reports whether it is.
+// giveUp drops what had come before a refresh failed, if the next one may be for a 401 that came since that was sent.
+// It reports whether it is.
 func (p *pending) giveUp(failed *Exchange) bool {
 	if !slices.ContainsFunc(p.left, func(e *Exchange) bool { return e.End.Order > failed.Arrival.Order }) {
 		return false

@@ -21,8 +21,8 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 // besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
 // or two if they came by a timer; two, if a client tried one again that had failed for now, and requests came
 // between; or if two refreshes came with one token, with nothing of the row between and before its successor was used,
-// and none of the row came by a timer. But a lone caller, too, may try one again that had failed for now, unless the row
-// was quick. 0: they show nothing.
+// and none of the row came by a timer. But a lone caller, too, may try one again that had failed for now, unless the
+// row was quick. 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange

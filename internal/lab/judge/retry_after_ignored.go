@@ -239,8 +239,8 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 }
 
 // isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
-// answer; or it asks for something else, and the very request came again when its time was over, however late; or somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody
-// knows.
+// answer; or it asks for something else, and the very request came again when its time was over, however late; or
+// somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil:
