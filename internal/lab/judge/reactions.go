@@ -57,13 +57,15 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 
 // behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly
 // behind it (stall) or, by a caller that waited for a lock, right behind the refresh before (opening): as many as 401s
-// came between two of them. Otherwise it is 0.
+// came between two of them, or side by side. If each of those who waited for the lock tries as often (turns), it is as
+// many as there were turns. Otherwise it is 0.
 func (s *session) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
 	generation := row[0].Token.Generation
 	if !row[0].Policy.Spends() {
 		generation = s.newest(row[0])
 	}
+	var refused []*Exchange
 	for i, r := range row {
 		between := 0
 		var last *Exchange
@@ -73,17 +75,39 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 				last = e
 				if e.End.Order > before {
 					between++
+					refused = append(refused, e)
 				}
 			}
 		}
 		free, before = free+between-1, r.Arrival.Order
 		waits := i > 0 && r.restSince(row[i-1]) <= opening
 		if free < 0 || !waits && r.restSince(last) > stall {
+			if turns := turns(row); turns <= len(refused) {
+				return turns
+			}
 			return 0
 		}
 		n = max(n, between)
 	}
-	return n
+	return max(n, sideBySide(refused))
+}
+
+// turns returns in how many turns a row came, if each is of the same number of tries, two to four with a pause between,
+// but for the last one, which may be shorter; each turn begins right behind the one before (opening), as under a lock.
+// Otherwise it is 0.
+func turns(row []*Exchange) int {
+	sizes := []int{1}
+	for i, r := range row[1:] {
+		if r.restSince(row[i]) <= opening {
+			sizes = append(sizes, 0)
+		}
+		sizes[len(sizes)-1]++
+	}
+	last := len(sizes) - 1
+	if slices.Max(sizes) != sizes[0] || slices.Min(sizes[:max(1, last)]) != sizes[0] || sizes[0] == 1 || sizes[0] >= chain {
+		return 0
+	}
+	return len(sizes)
 }
 
 // newest returns the generation of the newest pair that the client had when it sent the refresh r.

@@ -166,14 +166,19 @@ func (p *plea) isInTime(e *Exchange) bool {
 	case !p.noisy:
 		leeway = max(leeway, late)
 	}
+	isOwn := p.answer.Token == nil || e.Session == p.answer.Session || p.line.isOf(e, p.answer) && mayBeSame(p.answer, e)
+	return p.isWithin(e, leeway) && p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && isOwn
+}
+
+// isWithin reports whether e came when the time that the answer asked for was over, by one of the clocks, and with no
+// more delay than leeway.
+func (p *plea) isWithin(e *Exchange, leeway time.Duration) bool {
 	inTime := func(waited time.Duration) bool {
 		lateness := waited - p.answer.RetryAfter
 		return lateness >= -precise && lateness <= leeway
 	}
 	end := &p.answer.End
-	isOwn := p.answer.Token == nil || e.Session == p.answer.Session || p.line.isOf(e, p.answer) && mayBeSame(p.answer, e)
-	return (inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine))) &&
-		p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && isOwn
+	return inTime(e.sentAt.Hub.Sub(end.Hub)) || inTime(e.sentAt.Machine.Sub(end.Machine))
 }
 
 // isOver reports whether the time in which somebody may come for the answer was over by both clocks when e came.
@@ -270,7 +275,7 @@ func (p *plea) comesLater() bool {
 func (p *plea) isServedRetry(e *Exchange) bool {
 	own := e.isBeside(p.answer)
 	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer) && !p.isAmongOthers()
-	return own && !e.Browser && (isAtOnce || p.lateness(p.kept) > p.fifth())
+	return own && !e.Browser && (isAtOnce || !p.isWithin(p.kept, p.fifth()))
 }
 
 // isAmongOthers reports whether the same request came over another connection, a little (stall) before or after the
