@@ -26,8 +26,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
 	isQueue := false
-	if row[0].isRefresh() {
-		shown = max(shown, c.sessions[row[0].Session].behindRefusals(row))
+	if row[0].isRefresh() || row[0].isLogin() {
+		shown = max(shown, c.behindRefusals(row))
 	}
 	if row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused) {
 		shown = c.callersAtExpiry(row, rounds, shown)
@@ -94,8 +94,8 @@ func areEqual(rounds []int) bool {
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
 // same time or have a kept connection, or came in the first round or the second, or in both, if the two behind them are
-// as large, in turn: some may have begun later than the others. But a round of five for each that was under way has
-// tries of those.
+// as large, in turn, or all rounds are those of two groups: some may have begun later than the others. But a round of
+// five for each that was under way has tries of those.
 func besideOneAnother(row []*Exchange, rounds []int) int {
 	most := sideBySide(row)
 	if most == 1 {
@@ -110,7 +110,36 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if alternate(rounds) {
 		n = max(n, sum)
 	}
-	return max(n, callersByAddress(row))
+	return max(n, twoGroups(row, rounds), callersByAddress(row))
+}
+
+// twoGroups returns how many callers two groups have whose rounds a row shows, some of them together: the second one
+// began later, both pause alike, and neither came more than four times. Otherwise it is 0.
+func twoGroups(row []*Exchange, rounds []int) int {
+	sizes := slices.Compact(slices.Sorted(slices.Values(rounds)))
+	if len(sizes) < 2 || len(sizes) > 3 || len(sizes) == 3 && sizes[2] != sizes[0]+sizes[1] {
+		return 0
+	}
+	var small, large []*Exchange // the first of each round of a group
+	for at, i := 0, 0; i < len(rounds); i++ {
+		if rounds[i] != sizes[1] {
+			small = append(small, row[at])
+		}
+		if rounds[i] != sizes[0] {
+			large = append(large, row[at])
+		}
+		at += rounds[i]
+	}
+	if min(len(small), len(large)) == 1 || max(len(small), len(large)) >= chain {
+		return 0
+	}
+	for i := range min(len(small), len(large)) - 1 {
+		one, other := small[i].sentAt.until(&small[i+1].sentAt), large[i].sentAt.until(&large[i+1].sentAt)
+		if (one - other).Abs() > max(Idle, one/4) {
+			return 0
+		}
+	}
+	return sizes[0] + sizes[1]
 }
 
 // addresses returns to how many addresses, with a query and a body each, a row went, and how many of them at one time,

@@ -20,6 +20,8 @@ func TestCallers(t *testing.T) {
 	backOff := func(pauses ...string) string {
 		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
 	}
+	const one, three = "slow 5ms c3 me a0 503 injected\n", "slow 5ms c3 me a0 | c4 me a0 | c5 me a0 503 injected\n"
+	const oneAndThree = one + "after 195ms\n" + one + "after 95ms\n" + three + "after 195ms\n" + three + "after 95ms\n" + one + "after 295ms\n" + three + "after 495ms\n" + one + "after 295ms\n" + three
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -44,6 +46,9 @@ func TestCallers(t *testing.T) {
 		{"three side by side: five rounds of three, and more that are torn apart", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + "c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 | c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 19) + "]"},
 		{"two that begin 300 ms apart and double their pauses: eight", backOff("295ms", "695ms", "295ms", "1695ms", "295ms", "3695ms", "295ms") + settled, ""},
 		{"two that begin 300 ms apart and double their pauses: nine", backOff("295ms", "695ms", "295ms", "1695ms", "295ms", "3695ms", "295ms", "4s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"one, and three that begin behind its second try, who double their pauses: 16", oneAndThree + settled, ""},
+		{"one, and three that begin behind its second try, who double their pauses: 17", oneAndThree + "after 295ms\n" + one + settled, "repeated_failure[" + numbers(2, 18) + "]"},
+		{"three side by side who try five times, the last time torn apart", numbered(3, "200ms", "400ms", "800ms", "1600ms") + "slow 5ms c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 503 injected\nafter 50ms\nslow 5ms c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 16) + "]"},
 		{"three that begin one after the other and double their pauses", backOff("150ms", "400ms", "430ms", "155ms", "402ms", "1430ms", "149ms", "410ms", "3430ms", "151ms", "399ms") + settled, ""},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},

@@ -235,20 +235,33 @@ func (e *Exchange) behindFailed() *Exchange {
 }
 
 // pending is requests that were refused, and those of them that have not been sent again.
-type pending struct{ all, left []*Exchange }
+type pending struct {
+	all, left []*Exchange
+	lent      []*Exchange // dropped for a request to another address
+}
 
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
 // drop drops and returns the first that e may be again: of those with its address, if there was one, or else of its
-// path. It returns nil if there is none.
+// path. A request to a new address may have taken the one that e is again; then it was another one. drop returns nil if
+// there is none.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
-	same := slices.ContainsFunc(p.all, func(other *Exchange) bool { return e.address() == other.address() })
-	i := slices.IndexFunc(p.left, func(other *Exchange) bool {
-		return (!same || e.asksFor(other)) && other.Path == e.Path && is(other)
-	})
-	if i >= 0 {
-		dropped = p.left[i]
-		p.left = slices.Delete(p.left, i, i+1)
+	isSame := func(other *Exchange) bool { return e.address() == other.address() }
+	mayBe := func(other *Exchange) bool { return other.Path == e.Path && is(other) }
+	i := slices.IndexFunc(p.left, func(other *Exchange) bool { return e.asksFor(other) && mayBe(other) })
+	if j := slices.IndexFunc(p.lent, isSame); i < 0 && (j >= 0 || !slices.ContainsFunc(p.all, isSame)) {
+		if j >= 0 {
+			p.lent = slices.Delete(p.lent, j, j+1)
+		}
+		i = slices.IndexFunc(p.left, mayBe)
+	}
+	if i < 0 {
+		return nil
+	}
+	dropped = p.left[i]
+	p.left = slices.Delete(p.left, i, i+1)
+	if !e.asksFor(dropped) {
+		p.lent = append(p.lent, dropped)
 	}
 	return dropped
 }

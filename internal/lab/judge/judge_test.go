@@ -176,6 +176,8 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 		{"a loop that waits for a slow server, or six callers who come back as they are asked, but for the last time", loop(12, "slow 200ms c1 me a0 503 injected wait=1s") + "slow 200ms c1 me a0 200\nafter 2s",
 			""},
 		{"two tabs in a loop that do not care", loop(40, "c1 me a0 | c2 me a0 503 injected wait=30s") + "after 3s", "repeated_failure[" + numbers(2, 81) + "] retry_after_ignored[" + numbers(2, 81) + "]"},
+		{"one of four hurries twice, and the others wait", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 injected wait=2s\nafter 100ms\nc4 me a0 429 injected wait=2s\nafter 100ms\nc4 me a0 200\nafter 1800ms\n" + loop(3, "c4 me a0 200\nafter 5ms") + "after 3s",
+			"retry_after_ignored[2 3 4 5 6 7]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
 		{"one of two callers, each over its own connection, waits", "c1 me a0 200\nc2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 600ms\nc2 me a0 200\nafter 700ms\nc1 me a0 200\nafter 3s", ""},
 		{"one of two callers, each over its own connection, hurries", "c1 me a0 200 | c2 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc2 me a0 200\nafter 1600ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
@@ -392,6 +394,10 @@ func TestNotRepeated(t *testing.T) {
 			"c1 refresh r0 200\nc1 me a1 200 query=2\nc1 me a1 200 query=3\nafter 3s", "not_repeated[2 5]"},
 		{"none, each with another address for its next try", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 refresh r0 200\n" +
 			"c1 me a1 200 query=3\nc1 me a1 200 query=4\nafter 3s", ""},
+		{"none, some with another address for their next try", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 me a0 401 token_expired query=3\nc1 me a0 401 token_expired query=4\nc1 refresh r0 200\n" +
+			"c1 me a1 200 query=9\nc1 me a1 200 query=1\nc1 me a1 200 query=8\nc1 me a1 200 query=2\nafter 3s", ""},
+		{"one of three with a new address, and two without", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 me a0 401 token_expired query=3\nc1 refresh r0 200\n" +
+			"c1 me a1 200 query=9\nc1 me a1 200 query=1\nafter 3s", "not_repeated[4 5]"},
 		{"a logout instead", five + "c1 logout a1 204\nafter 3s", ""},
 	})
 }

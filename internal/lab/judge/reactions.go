@@ -55,23 +55,20 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	return n
 }
 
-// behindRefusals returns how many callers a row of refreshes shows, if each was sent for a 401 of its own, shortly
-// behind it (stall) or, by a caller that waited for a lock, right behind the refresh before (opening): as many as 401s
-// came between two of them, or side by side. If each of those who waited for the lock tries as often (turns), it is as
-// many as there were turns. Otherwise it is 0.
-func (s *session) behindRefusals(row []*Exchange) (n int) {
-	free, before := 0, 0 // 401s that no refresh has followed yet; when the refresh before came
-	generation := row[0].Token.Generation
-	if !row[0].Policy.Spends() {
-		generation = s.newest(row[0])
-	}
+// behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a 401 of its own,
+// shortly behind it (stall) or, by a caller that waited for a lock, right behind the one before (opening): as many as
+// 401s came between two of them, or side by side. If each of those who waited for the lock tries as often (turns), it is
+// as many as there were turns. Otherwise it is 0.
+func (c *trial) behindRefusals(row []*Exchange) (n int) {
+	free, before := 0, 0 // 401s that nothing in the row has followed yet; when the one before came
+	calls := c.callsOf(row[0])
 	var refused []*Exchange
 	for i, r := range row {
 		between := 0
 		var last *Exchange
-		at := len(s.exchanges) - len(s.from(r))
-		for _, e := range s.exchanges[max(0, at-lookBack):at] {
-			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && e.Token.Generation >= generation {
+		at := c.after(r) - 1
+		for _, e := range c.record[max(0, at-lookBack):at] {
+			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && calls(e) {
 				last = e
 				if e.End.Order > before {
 					between++
@@ -80,8 +77,8 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 			}
 		}
 		free, before = free+between-1, r.Arrival.Order
-		waits := i > 0 && r.restSince(row[i-1]) <= opening
-		if free < 0 || !waits && r.restSince(last) > stall {
+		waits := i > 0 && (r.restSince(row[i-1]) <= opening || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= opening)
+		if last == nil || free < 0 || !waits && r.restSince(last) > stall {
 			if turns := turns(row); turns <= len(refused) {
 				return turns
 			}
@@ -90,6 +87,19 @@ func (s *session) behindRefusals(row []*Exchange) (n int) {
 		n = max(n, between)
 	}
 	return max(n, sideBySide(refused))
+}
+
+// callsOf returns whether a 401 calls for r, a refresh or a login: it is of the client of a login, or of the session of
+// a refresh and for its pair or, where no token is spent, for the newest that the client had.
+func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
+	if !r.isRefresh() {
+		return func(e *Exchange) bool { return mayBeSame(e, r) }
+	}
+	generation := r.Token.Generation
+	if !r.Policy.Spends() {
+		generation = c.sessions[r.Session].newest(r)
+	}
+	return func(e *Exchange) bool { return e.Session == r.Session && e.Token.Generation >= generation }
 }
 
 // turns returns in how many turns a row came, if each is of the same number of tries, two to four with a pause between,

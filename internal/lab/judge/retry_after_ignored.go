@@ -204,7 +204,7 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	if len(next) == 0 {
 		return nil
 	}
-	polled, fit := p.isPolled(), -1
+	polled, fit := p.isPolled(), -best
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
 		switch {
@@ -229,7 +229,8 @@ func (p *plea) mayBeRetry(e *Exchange) bool {
 
 const best = 7 // what fits returns at the most
 
-// fits says how well e fits as the retry that came too soon, if it is free to be taken for that.
+// fits says how well e fits as the retry that came too soon, if it is free to be taken for that. What came in time for
+// another answer fits worse.
 func (e *Exchange) fits(p *plea, free bool) (n int) {
 	if e.asksFor(p.answer) {
 		n += 4
@@ -239,6 +240,9 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 	}
 	if p.connects(e) {
 		n++
+	}
+	if e.keeps != nil {
+		n -= 3
 	}
 	return n
 }
