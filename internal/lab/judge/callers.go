@@ -70,11 +70,15 @@ func callers(row []*Exchange, rounds []int) int {
 		}
 		return n
 	}
+	byAddress := addressesInTurn(row, pauses)
+	if byAddress > 1 && areMixed(row) {
+		return byAddress
+	}
 	isWaves := first > 1 && areWaves(row, rounds, pauses)
 	if isOneCallers(pauses) && !isWaves || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
-	return max(takeTurns(row), first, backOffAlike(pauses), addressesInTurn(row, pauses))
+	return max(takeTurns(row), first, backOffAlike(pauses), byAddress)
 }
 
 // areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
@@ -198,6 +202,27 @@ func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
 	}
 	_, n := addresses(row)
 	return n
+}
+
+// areMixed reports whether the addresses of a row come in no order that one caller keeps who goes through them: for two
+// of them or more, another one came twice between two tries. A client with a token that was refused may go anywhere.
+func areMixed(row []*Exchange) bool {
+	if slices.ContainsFunc(row, (*Exchange).refused) {
+		return false
+	}
+	next, mixed := make(map[address]int), make(map[address]bool) // next: index of what came behind the last try
+	for i, e := range row {
+		between := make(map[address]int)
+		if n := next[e.address()]; n > 0 {
+			for _, other := range row[n:i] {
+				if between[other.address()]++; between[other.address()] == 2 {
+					mixed[e.address()] = true
+				}
+			}
+		}
+		next[e.address()] = i + 1
+	}
+	return len(mixed) > 1
 }
 
 // alternate reports whether the first four rounds are of two sizes in turn.

@@ -83,6 +83,9 @@ func TestCallersByAddress(t *testing.T) {
 		{"twenty jobs for five workers, each tried three times", jobs("1") + jobs("2") + jobs("3") + jobs("4") + settled, "repeated_failure[" + numbers(2, 61) + "]"},
 		{"two of an address each who never overlap", lone("1", "995ms") + lone("1", "395ms") + lone("2", "995ms") + lone("1", "595ms") + lone("2", "1395ms") + lone("2", "2595ms") + lone("1", "1395ms") + lone("2", "1s") + settled, ""},
 		{"three of an address each who never overlap, the last of whom is served at its second try", lone("1", "230ms") + lone("2", "1s") + lone("1", "180ms") + lone("3", "1ms") + lone("2", "500ms") + settled, ""},
+		{"three of an address each who back off by chance, in no order", lone("1", "30ms") + lone("2", "13ms") + lone("1", "24ms") + lone("3", "41ms") + lone("3", "36ms") + lone("2", "118ms") +
+			lone("1", "44ms") + lone("3", "21ms") + lone("2", "57ms") + lone("2", "34ms") + lone("3", "35ms") + lone("1", "1s") + settled, ""},
+		{"one who tries two pages twice each, and comes back to them", lone("1", "200ms") + lone("1", "200ms") + lone("2", "200ms") + lone("2", "200ms") + lone("1", "200ms") + lone("1", "1s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who goes through three addresses, again and again", loop(3, lone("1", "0s")+lone("2", "0s")+lone("3", "400ms")) + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one who goes through two addresses", loop(3, lone("1", "1s")+lone("2", "1s")) + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who tries each address twice, and goes on at once", lone("1", "200ms") + lone("1", "0s") + lone("2", "300ms") + lone("2", "0s") + lone("1", "250ms") + lone("1", "0s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},

@@ -167,6 +167,7 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 		{"another caller's first request a little later, and the retry to the moment", "slow 5ms c1 me a0 503 injected wait=1s\nafter 12ms\nc1 me a0 200\nafter 1020ms\nc1 me a0 200", ""},
 		{"another caller's first request half a second later, and the retry to the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1500ms\nc1 me a0 200", ""},
 		{"another caller's first request, and the retry a little after the moment, by chance", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1800ms\nc1 me a0 200", ""},
+		{"another caller's first request, and the retry a fifth later, on a slow machine", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 1960ms\nc1 me a0 200", ""},
 		{"a request of another caller over a connection of its own, and the retry later", "c2 me a0 200\nc1 me a0 503 injected wait=2s\nafter 200ms\nc2 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
 		{"another caller on a page fares better, and the retry later", "browser\nc1 me a0 503 injected wait=2s\nafter 200ms\nc1 me a0 200\nafter 2300ms\nc1 me a0 200", ""},
 		{"three callers side by side that come again soon", "c1 me a0 | c2 me a0 | c3 me a0 503 injected wait=2s\nafter 400ms\nc1 me a0 | c2 me a0 | c3 me a0 200\nafter 3s",

@@ -138,7 +138,7 @@ func (l *line) match(e *Exchange) {
 			continue
 		}
 		if same := e.asksFor(p.answer); found < 0 || same && !e.asksFor(l.pleas[found].answer) ||
-			same == e.asksFor(l.pleas[found].answer) && p.lateness(e)-p.fifth() > l.pleas[found].lateness(e)-l.pleas[found].fifth() {
+			same == e.asksFor(l.pleas[found].answer) && p.lateness(e)-p.leeway() > l.pleas[found].lateness(e)-l.pleas[found].leeway() {
 			found = i
 		}
 	}
@@ -155,11 +155,11 @@ func (l *line) match(e *Exchange) {
 }
 
 // isInTime reports whether e may be the retry that the answer asked for: by one of the clocks, for a test may advance
-// the other while its client waits, it is up to a fifth of the time late, 100 ms at the least, which some clients add
-// by chance, or up to a second, if nothing came in the second half of the time, or a little longer (apart), if it is
-// the next over the connection of the answer.
+// the other while its client waits, it is up to a fifth of the time and 100 ms late (leeway). It may be up to a second
+// late, if nothing came in the second half of the time, or a little longer (apart), if it is the next over the
+// connection of the answer.
 func (p *plea) isInTime(e *Exchange) bool {
-	leeway := p.fifth()
+	leeway := p.leeway()
 	switch {
 	case e.before == p.answer:
 		leeway = max(leeway, latest)
@@ -185,7 +185,7 @@ func (p *plea) isWithin(e *Exchange, leeway time.Duration) bool {
 func (p *plea) isOver(e *Exchange) bool {
 	end := &p.answer.End
 	waited := min(e.sentAt.Hub.Sub(end.Hub), e.sentAt.Machine.Sub(end.Machine))
-	return waited-p.answer.RetryAfter > max(latest, p.fifth())
+	return waited-p.answer.RetryAfter > max(latest, p.leeway())
 }
 
 // lateness returns how long after the time that the answer had asked for e was sent; less than 0 if it was sooner.
@@ -193,8 +193,8 @@ func (p *plea) lateness(e *Exchange) time.Duration {
 	return p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
 }
 
-// fifth is a fifth of the time that the answer asked for, 100 ms at the least.
-func (p *plea) fifth() time.Duration { return max(apart, p.answer.RetryAfter/5) }
+// leeway is how much later than the answer asked somebody may come who adds up to a fifth by chance, as axios-retry does.
+func (p *plea) leeway() time.Duration { return p.answer.RetryAfter/5 + apart }
 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of
 // several that is the one that fits best: with the same query and body, not taken for another answer, and over the
@@ -279,7 +279,7 @@ func (p *plea) comesLater() bool {
 func (p *plea) isServedRetry(e *Exchange) bool {
 	own := e.isBeside(p.answer)
 	isAtOnce := e.before == p.answer && e.restSince(p.answer) <= atOnce && e.asksFor(p.answer) && !p.isAmongOthers()
-	return own && !e.Browser && (isAtOnce || !p.isWithin(p.kept, p.fifth()))
+	return own && !e.Browser && (isAtOnce || !p.isWithin(p.kept, p.leeway()))
 }
 
 // isAmongOthers reports whether the same request came over another connection, a little (stall) before or after the
