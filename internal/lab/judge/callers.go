@@ -33,6 +33,9 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		shown = c.callersAtExpiry(row, rounds, shown)
 		isQueue = len(rounds) == 1 || isQuick(row)
 	}
+	if c.areUneven(row) {
+		shown = 1
+	}
 	switch {
 	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
 		return true
@@ -320,6 +323,33 @@ func areSingle(row []*Exchange) bool {
 // isBeside reports whether two requests came over one connection, or with one for each.
 func (e *Exchange) isBeside(other *Exchange) bool {
 	return e.Conn == other.Conn || e.isSingle() && other.isSingle()
+}
+
+// areUneven reports whether a row came over one connection in bursts of several sizes, more than a second apart: if each
+// burst were of several callers, they would come again together. But some of them may have been served behind the last.
+func (c *trial) areUneven(row []*Exchange) bool {
+	bursts := []int{1}
+	for i, e := range row[1:] {
+		rest := e.restSince(row[i])
+		if e.Conn != row[0].Conn || rest > apart && rest <= late {
+			return false
+		}
+		if rest > late {
+			bursts = append(bursts, 0)
+		}
+		bursts[len(bursts)-1]++
+	}
+	last := row[len(row)-1]
+	next := c.record[c.after(last):]
+	if i := slices.IndexFunc(next, last.isLike); len(bursts) > 1 && i >= 0 && next[i].succeeded() && next[i].restSince(last) <= apart {
+		bursts = bursts[:len(bursts)-1]
+	}
+	return slices.Min(bursts) > 1 && slices.Min(bursts) < slices.Max(bursts)
+}
+
+// isLike reports whether other went to the same place in the same session.
+func (e *Exchange) isLike(other *Exchange) bool {
+	return e.place() == other.place() && e.Session == other.Session
 }
 
 // isQuick reports whether all of a row was sent without a break (stall).
