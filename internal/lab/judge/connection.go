@@ -16,6 +16,7 @@ const (
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client: the order of its first arrival
+	known bool        // of the client: it used a session
 	uses  int         // requests over it
 	last  *Exchange   // over it
 }
@@ -91,6 +92,7 @@ func joinKnown[K comparable](c *connection, known map[K]*connection, key K) {
 		client.of, other.first = other, min(other.first, client.first)
 	}
 	known[key] = c
+	c.client().known = true
 }
 
 // mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client, a browser

@@ -83,7 +83,7 @@ func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+rea
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, or was doing so, and did
 // not go on in s. Of a login that failed nobody knows whose it was, and the client may have opened its connection for
-// another namespace. Only a connection shows that the client logs in as somebody else; the session must not have gone
+// another namespace, or have one for its logins, which belong to no session if they fail. Only a connection shows that the client logs in as somebody else; the session must not have gone
 // on before that either.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
@@ -92,7 +92,8 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 			return false
 		}
 		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
-		mayBeOwn := mayBeSame(e, login) || e.Browser == login.Browser && login.client.first > e.End.Order
+		unknown := !login.client.known && cmp.Or(c.owners[login.Body], s.user) == s.user
+		mayBeOwn := mayBeSame(e, login) || e.Browser == login.Browser && (unknown || login.client.first > e.End.Order)
 		goesOn := s.goesOnAfter(login)
 		switch {
 		case !underWay && !instead(login):
@@ -100,7 +101,7 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 			if e.client == login.client && !goesOn && !s.goesOnAfter(e) {
 				return true
 			}
-		case mayBeOwn && (!goesOn || s.isByCallerOf(e, login)):
+		case mayBeOwn && (!goesOn || s.isByCallerOf(e, login, unknown)):
 			return true
 		}
 	}
@@ -108,9 +109,10 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 }
 
 // isByCallerOf reports whether a login is by the caller of e, whatever others of the session do: it came over a
-// connection of what was sent with e, or at once (apart), or both had a connection for themselves.
-func (s *session) isByCallerOf(e, login *Exchange) bool {
-	return s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || e.client == login.client && e.End.until(&login.sentAt) <= apart
+// connection of what was sent with e, or at once (apart) by its client or an unknown one, or both had a connection for
+// themselves.
+func (s *session) isByCallerOf(e, login *Exchange, unknown bool) bool {
+	return s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || (unknown || e.client == login.client) && e.End.until(&login.sentAt) <= apart
 }
 
 // sentWith reports whether something came over a connection in the burst that e is in.

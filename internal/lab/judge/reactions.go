@@ -56,8 +56,8 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 }
 
 // behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a 401 of its own,
-// shortly behind it (stall) or, by a caller that waited for a lock, right behind the one before (opening): as many as
-// 401s came between two of them, or side by side. If each of those who waited for the lock tries as often (turns), it is
+// shortly behind it (stall) or, by a caller that waited for a lock, soon behind the one before (apart): as many as 401s
+// came between two of them, or side by side. If each of those who waited for the lock tries as often (turns), it is
 // as many as there were turns. Otherwise it is 0.
 func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that nothing in the row has followed yet; when the one before came
@@ -77,7 +77,7 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 			}
 		}
 		free, before = free+between-1, r.Arrival.Order
-		waits := i > 0 && (r.restSince(row[i-1]) <= opening || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= opening)
+		waits := i > 0 && (r.restSince(row[i-1]) <= apart || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
 		if last == nil || free < 0 || !waits && r.restSince(last) > stall {
 			if turns := turns(row); turns <= len(refused) {
 				return turns
