@@ -84,21 +84,6 @@ func callers(row []*Exchange, rounds []int) int {
 	return max(takeTurns(row), first, backOffAlike(pauses), byAddress)
 }
 
-// areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
-// connection. If several had begun a little apart (beginners), they try again.
-func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
-	widest := slices.Max(pauses)
-	return areEqual(rounds) && widest > Idle && widest <= stall && row[1].Conn != row[0].Conn
-}
-
-// areSteady reports whether as many requests came in each of the first five rounds: there are no more callers.
-func areSteady(rounds []int) bool { return len(rounds) >= chain && areEqual(rounds[:chain]) }
-
-// areEqual reports whether there are several rounds, all of the same size and of more than one request.
-func areEqual(rounds []int) bool {
-	return len(rounds) > 1 && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds)
-}
-
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
 // same time or have a kept connection, or came in the first round or the second, or in both, if the two behind them are
 // as large, in turn, or all rounds are those of two groups: some may have begun later than the others. But a round of
@@ -118,119 +103,6 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 		n = max(n, sum)
 	}
 	return max(n, twoGroups(row, rounds), callersByAddress(row))
-}
-
-// twoGroups returns how many callers two groups have whose rounds a row shows, some of them together: the second one
-// began later, both pause alike, and neither came more than four times. Otherwise it is 0.
-func twoGroups(row []*Exchange, rounds []int) int {
-	sizes := slices.Compact(slices.Sorted(slices.Values(rounds)))
-	if len(sizes) < 2 || len(sizes) > 3 || len(sizes) == 3 && sizes[2] != sizes[0]+sizes[1] {
-		return 0
-	}
-	var small, large []*Exchange // the first of each round of a group
-	for at, i := 0, 0; i < len(rounds); i++ {
-		if rounds[i] != sizes[1] {
-			small = append(small, row[at])
-		}
-		if rounds[i] != sizes[0] {
-			large = append(large, row[at])
-		}
-		at += rounds[i]
-	}
-	if min(len(small), len(large)) == 1 || max(len(small), len(large)) >= chain {
-		return 0
-	}
-	for i := range min(len(small), len(large)) - 1 {
-		one, other := small[i].sentAt.until(&small[i+1].sentAt), large[i].sentAt.until(&large[i+1].sentAt)
-		if (one - other).Abs() > max(Idle, one/4) {
-			return 0
-		}
-	}
-	return sizes[0] + sizes[1]
-}
-
-// addresses returns to how many addresses, with a query and a body each, a row went, and how many of them at one time,
-// between the first try and the last, if half of them or more were tried again, none more than four times and none side
-// by side. Then those at one time are of a caller each. Otherwise both are 1.
-func addresses(row []*Exchange) (all, atOneTime int) {
-	tries := make(map[address][]*Exchange)
-	for _, e := range row {
-		before := tries[e.address()]
-		if n := len(before); n == chain-1 || n > 0 && !before[n-1].endedBefore(e) {
-			return 1, 1
-		}
-		tries[e.address()] = append(before, e)
-	}
-	if 2*len(row) < 3*len(tries) {
-		return 1, 1
-	}
-	n := 0
-	for _, e := range row {
-		own := tries[e.address()]
-		if e == own[0] {
-			n++
-			atOneTime = max(atOneTime, n)
-		}
-		if e == own[len(own)-1] {
-			n--
-		}
-	}
-	return len(tries), atOneTime
-}
-
-// callersByAddress returns how many callers the addresses of a row show that was sent side by side. Where no token was
-// refused, as many again may have waited for these: jobs in a queue.
-func callersByAddress(row []*Exchange) int {
-	all, atOneTime := addresses(row)
-	if slices.ContainsFunc(row, (*Exchange).refused) {
-		return atOneTime
-	}
-	return min(all, 2*atOneTime)
-}
-
-// addressesInTurn returns how many addresses of a row are of a caller each although nothing came side by side: those
-// at one time, unless most came at once behind another one, as one caller sends them.
-func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
-	changes, quick := 0, 0
-	for i, rest := range pauses {
-		if row[i+1].address() != row[i].address() {
-			changes++
-			if rest <= atOnce {
-				quick++
-			}
-		}
-	}
-	if 2*quick > changes {
-		return 1
-	}
-	_, n := addresses(row)
-	return n
-}
-
-// areMixed reports whether the addresses of a row come in no order that one caller keeps who goes through them: for two
-// of them or more, another one came twice between two tries. A client with a token that was refused may go anywhere.
-func areMixed(row []*Exchange) bool {
-	if slices.ContainsFunc(row, (*Exchange).refused) {
-		return false
-	}
-	next, mixed := make(map[address]int), make(map[address]bool) // next: index of what came behind the last try
-	for i, e := range row {
-		between := make(map[address]int)
-		if n := next[e.address()]; n > 0 {
-			for _, other := range row[n:i] {
-				if between[other.address()]++; between[other.address()] == 2 {
-					mixed[e.address()] = true
-				}
-			}
-		}
-		next[e.address()] = i + 1
-	}
-	return len(mixed) > 1
-}
-
-// alternate reports whether the first four rounds are of two sizes in turn.
-func alternate(rounds []int) bool {
-	return len(rounds) >= 4 && rounds[0] != rounds[1] && slices.Equal(rounds[:2], rounds[2:4])
 }
 
 // keptConnections returns over how many connections a row came more than once.
@@ -260,21 +132,6 @@ func takeTurns(row []*Exchange) int {
 		return 1
 	}
 	return n
-}
-
-// roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
-func roundsOf(row []*Exchange) []int {
-	rounds, end := []int{0}, Mark{}
-	for i, e := range row {
-		if i > 0 && end.until(&e.sentAt) > Idle && !e.waited {
-			rounds = append(rounds, 0)
-		}
-		rounds[len(rounds)-1]++
-		if e.End.Order > end.Order {
-			end = e.End
-		}
-	}
-	return rounds
 }
 
 // sideBySide returns how many requests of a row were under way at the same time, at the most.
@@ -323,33 +180,6 @@ func areSingle(row []*Exchange) bool {
 // isBeside reports whether two requests came over one connection, or with one for each.
 func (e *Exchange) isBeside(other *Exchange) bool {
 	return e.Conn == other.Conn || e.isSingle() && other.isSingle()
-}
-
-// areUneven reports whether a row came over one connection in bursts of several sizes, more than a second apart: if each
-// burst were of several callers, they would come again together. But some of them may have been served behind the last.
-func (c *trial) areUneven(row []*Exchange) bool {
-	bursts := []int{1}
-	for i, e := range row[1:] {
-		rest := e.restSince(row[i])
-		if e.Conn != row[0].Conn || rest > apart && rest <= late {
-			return false
-		}
-		if rest > late {
-			bursts = append(bursts, 0)
-		}
-		bursts[len(bursts)-1]++
-	}
-	last := row[len(row)-1]
-	next := c.record[c.after(last):]
-	if i := slices.IndexFunc(next, last.isLike); len(bursts) > 1 && i >= 0 && next[i].succeeded() && next[i].restSince(last) <= apart {
-		bursts = bursts[:len(bursts)-1]
-	}
-	return slices.Min(bursts) > 1 && slices.Min(bursts) < slices.Max(bursts)
-}
-
-// isLike reports whether other went to the same place in the same session.
-func (e *Exchange) isLike(other *Exchange) bool {
-	return e.place() == other.place() && e.Session == other.Session
 }
 
 // isQuick reports whether all of a row was sent without a break (stall).

@@ -1,0 +1,99 @@
+// Rounds: what comes without a rest, of one caller or of several.
+
+package judge
+
+import (
+	"slices"
+	"time"
+)
+
+// roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
+func roundsOf(row []*Exchange) []int {
+	rounds, end := []int{0}, Mark{}
+	for i, e := range row {
+		if i > 0 && end.until(&e.sentAt) > Idle && !e.waited {
+			rounds = append(rounds, 0)
+		}
+		rounds[len(rounds)-1]++
+		if e.End.Order > end.Order {
+			end = e.End
+		}
+	}
+	return rounds
+}
+
+// areSteady reports whether as many requests came in each of the first five rounds: there are no more callers.
+func areSteady(rounds []int) bool { return len(rounds) >= chain && areEqual(rounds[:chain]) }
+
+// areEqual reports whether there are several rounds, all of the same size and of more than one request.
+func areEqual(rounds []int) bool {
+	return len(rounds) > 1 && rounds[0] > 1 && slices.Min(rounds) == slices.Max(rounds)
+}
+
+// alternate reports whether the first four rounds are of two sizes in turn.
+func alternate(rounds []int) bool {
+	return len(rounds) >= 4 && rounds[0] != rounds[1] && slices.Equal(rounds[:2], rounds[2:4])
+}
+
+// areWaves reports whether a row came in rounds of the same size, shortly one behind the other and over more than one
+// connection. If several had begun a little apart (beginners), they try again.
+func areWaves(row []*Exchange, rounds []int, pauses []time.Duration) bool {
+	widest := slices.Max(pauses)
+	return areEqual(rounds) && widest > Idle && widest <= stall && row[1].Conn != row[0].Conn
+}
+
+// twoGroups returns how many callers two groups have whose rounds a row shows, some of them together: the second one
+// began later, both pause alike, and neither came more than four times. Otherwise it is 0.
+func twoGroups(row []*Exchange, rounds []int) int {
+	sizes := slices.Compact(slices.Sorted(slices.Values(rounds)))
+	if len(sizes) < 2 || len(sizes) > 3 || len(sizes) == 3 && sizes[2] != sizes[0]+sizes[1] {
+		return 0
+	}
+	var small, large []*Exchange // the first of each round of a group
+	for at, i := 0, 0; i < len(rounds); i++ {
+		if rounds[i] != sizes[1] {
+			small = append(small, row[at])
+		}
+		if rounds[i] != sizes[0] {
+			large = append(large, row[at])
+		}
+		at += rounds[i]
+	}
+	if min(len(small), len(large)) == 1 || max(len(small), len(large)) >= chain {
+		return 0
+	}
+	for i := range min(len(small), len(large)) - 1 {
+		one, other := small[i].sentAt.until(&small[i+1].sentAt), large[i].sentAt.until(&large[i+1].sentAt)
+		if (one - other).Abs() > max(Idle, one/4) {
+			return 0
+		}
+	}
+	return sizes[0] + sizes[1]
+}
+
+// areUneven reports whether a row came over one connection in bursts of several sizes, more than a second apart: if each
+// burst were of several callers, they would come again together. But some of them may have been served behind the last.
+func (c *trial) areUneven(row []*Exchange) bool {
+	bursts := []int{1}
+	for i, e := range row[1:] {
+		rest := e.restSince(row[i])
+		if e.Conn != row[0].Conn || rest > apart && rest <= late {
+			return false
+		}
+		if rest > late {
+			bursts = append(bursts, 0)
+		}
+		bursts[len(bursts)-1]++
+	}
+	last := row[len(row)-1]
+	next := c.record[c.after(last):]
+	if i := slices.IndexFunc(next, last.isLike); len(bursts) > 1 && i >= 0 && next[i].succeeded() && next[i].restSince(last) <= apart {
+		bursts = bursts[:len(bursts)-1]
+	}
+	return slices.Min(bursts) > 1 && slices.Min(bursts) < slices.Max(bursts)
+}
+
+// isLike reports whether other went to the same place in the same session.
+func (e *Exchange) isLike(other *Exchange) bool {
+	return e.place() == other.place() && e.Session == other.Session
+}
