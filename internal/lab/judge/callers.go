@@ -25,16 +25,16 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	rounds := roundsOf(row)
 	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
-	isQueue := false
+	isQueue, isRefused := false, row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
+	if c.areUneven(row) && !(isRefused && c.reactsTo(row)) {
+		shown = 1
+	}
 	if row[0].isRefresh() || row[0].isLogin() {
 		shown = max(shown, c.behindRefusals(row))
 	}
-	if row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused) {
+	if isRefused {
 		shown = c.callersAtExpiry(row, rounds, shown)
 		isQueue = len(rounds) == 1 || isQuick(row)
-	}
-	if c.areUneven(row) {
-		shown = 1
 	}
 	switch {
 	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
@@ -48,7 +48,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 
 // callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the
 // same time (besideOneAnother) or, if the row was not sent at one caller's pauses or came in waves (areWaves), one
-// shortly after the other (beginners), by their backoff (backOffAlike) or by what they ask for (addressesInTurn).
+// shortly after the other (beginners), by their backoff (backOffAlike) or by what they ask for (addressesInTurn). The
+// order of that may show several whose pauses are as one caller's (areMixed).
 //
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.

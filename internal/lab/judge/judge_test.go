@@ -179,6 +179,10 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 		{"two tabs in a loop that do not care", loop(40, "c1 me a0 | c2 me a0 503 injected wait=30s") + "after 3s", "repeated_failure[" + numbers(2, 81) + "] retry_after_ignored[" + numbers(2, 81) + "]"},
 		{"one of four hurries twice, and the others wait", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 429 injected wait=2s\nafter 100ms\nc4 me a0 429 injected wait=2s\nafter 100ms\nc4 me a0 200\nafter 1800ms\n" + loop(3, "c4 me a0 200\nafter 5ms") + "after 3s",
 			"retry_after_ignored[2 3 4 5 6 7]"},
+		{"one worker is asked to wait with its refresh, and another one refreshes for a 401 of its own", "c2 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected wait=1s\nafter 200ms\nc2 me a0 401 token_expired\n" +
+			"c2 refresh r0 200\nc2 me a1 200\nafter 810ms\nc1 me a1 200\nafter 3s", ""},
+		{"one worker is asked to wait with its refresh, goes on at once, and another one refreshes for a 401 of its own", "c2 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected wait=1s\nafter 200ms\nc2 me a0 401 token_expired\n" +
+			"c2 refresh r0 200\nc2 me a1 200\nafter 10ms\nc1 me a1 200\nafter 3s", "retry_after_ignored[4 6]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
 		{"one of two callers, each over its own connection, waits", "c1 me a0 200\nc2 me a0 200\nc1 me a0 503 injected wait=1s\nafter 600ms\nc2 me a0 200\nafter 700ms\nc1 me a0 200\nafter 3s", ""},
 		{"one of two callers, each over its own connection, hurries", "c1 me a0 200 | c2 me a0 200\nc1 me a0 | c2 me a0 503 injected wait=2s\nafter 400ms\nc2 me a0 200\nafter 1600ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},

@@ -248,11 +248,11 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 }
 
 // isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
-// answer; or it asks for something else, and the very request came again when its time was over, however late; or
+// answer; or it is a refresh for a 401 of its own; or it asks for something else, and the very request came again when its time was over, however late; or
 // somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
-	case e.keeps != nil && e.keeps.hurried == nil:
+	case e.keeps != nil && e.keeps.hurried == nil, p.answer.isRefresh() && e.isForOwn401(p.answer) && c.rested(p):
 		return true
 	case !e.asksFor(p.answer) && p.comesLater():
 		return true
@@ -263,6 +263,22 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	default:
 		return q.kept != nil || !c.waitIsOver(q.answer, q.answer.RetryAfter)
 	}
+}
+
+// isForOwn401 reports whether the refresh e came behind a 401 over a connection of its own, which the client had when
+// the refresh other was answered.
+func (e *Exchange) isForOwn401(other *Exchange) bool {
+	return e.before != nil && e.before.refused() && e.Conn != other.Conn && other.endedBefore(e.before) && !e.Opened.After(other.End.Machine)
+}
+
+// rested reports whether the caller that was asked to wait did so: the next over its connection came in time.
+func (c *trial) rested(p *plea) bool {
+	for _, next := range c.record[c.after(p.answer):] {
+		if next.before == p.answer {
+			return p.isWithin(next, max(latest, p.leeway()))
+		}
+	}
+	return false
 }
 
 // comesLater reports whether the very request comes again when the answer had asked for, or later, and not before.
