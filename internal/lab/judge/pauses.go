@@ -2,10 +2,7 @@
 
 package judge
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
 // before it had been answered.
@@ -57,26 +54,26 @@ func hasRun(row []*Exchange, n int, are func([]*Exchange) bool) bool {
 // isTimer reports whether requests came as one caller's timer sends them: at the same pauses, which are rests (Idle).
 // alone asks as well that it had its connection, or one for each, for itself.
 func isTimer(requests []*Exchange, alone bool) bool {
-	least, most := restsOf(requests)
-	shares := func(e *Exchange) bool { return !e.isBeside(requests[0]) }
-	return least > Idle && most-least <= max(2*atOnce, least/10) && !(alone && slices.ContainsFunc(requests, shares))
-}
-
-// restsOf returns the shortest and the longest rest between requests.
-func restsOf(requests []*Exchange) (least, most time.Duration) {
-	least = 1 << 62
-	for i, e := range requests[1:] {
-		rest := e.restSince(requests[i])
-		least, most = min(least, rest), max(most, rest)
-	}
-	return least, most
+	return areSamePauses(requests, Idle, 10, func(e *Exchange) bool { return !alone || e.isBeside(requests[0]) })
 }
 
 // isEven reports whether requests came over one connection at equal pauses, however short.
 func isEven(requests []*Exchange) bool {
-	least, most := restsOf(requests)
-	leaves := func(e *Exchange) bool { return e.Conn != requests[0].Conn }
-	return least > atOnce && most-least <= 2*atOnce && !slices.ContainsFunc(requests, leaves)
+	return areSamePauses(requests, atOnce, 1000, func(e *Exchange) bool { return e.Conn == requests[0].Conn })
+}
+
+// areSamePauses reports whether the pauses before requests are longer than shortest and all the same, but for a little
+// or a share of them, and each request is as it has to be. It ends at the first that is not: there may be thousands.
+func areSamePauses(requests []*Exchange, shortest, share time.Duration, is func(*Exchange) bool) bool {
+	least, most := time.Duration(1<<62), time.Duration(0)
+	for i, e := range requests[1:] {
+		rest := e.restSince(requests[i])
+		least, most = min(least, rest), max(most, rest)
+		if rest <= shortest || most-least > max(2*atOnce, least/share) || !is(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // isBackoff reports whether requests came as one caller's exponential backoff sends them: each pause is longer than the
