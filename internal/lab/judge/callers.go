@@ -21,6 +21,7 @@ const (
 // Requests in the queue of one connection are one caller's, but for those that met the end of a token and all come back
 // at once with the next one.
 func (c *trial) isCrowd(row []*Exchange) bool {
+	sent := row
 	row = withoutResent(row)
 	rounds := roundsOf(row)
 	tries, shown := len(row), callers(row, rounds)
@@ -30,7 +31,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		shown = 1
 	}
 	if row[0].isRefresh() || row[0].isLogin() {
-		shown = max(shown, c.behindRefusals(row))
+		shown = max(shown, c.behindRefusals(sent))
 	}
 	if isRefused {
 		shown = c.callersAtExpiry(row, rounds, shown)

@@ -2,7 +2,10 @@
 
 package judge
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	// Idle is how long a connection rests, at the least, that no caller waits for.
@@ -16,7 +19,7 @@ const (
 type connection struct {
 	of    *connection // another of the same client, and so on up to one that stands for the client; nil: it does
 	first int         // of the client: the order of its first arrival
-	known bool        // of the client: it used a session
+	known int         // of the client: the order of its first arrival with a session; 0: it had none in this record
 	uses  int         // requests over it
 	last  *Exchange   // over it
 }
@@ -41,6 +44,7 @@ func findClients(record []*Exchange, now Mark) {
 		}
 		if e.Session != "" {
 			joinKnown(c, bySession, e.Session)
+			c.client().known = cmp.Or(c.client().known, e.Arrival.Order)
 		}
 		if e.Client != 0 {
 			joinKnown(c, byClient, e.Client)
@@ -90,9 +94,11 @@ func joinKnown[K comparable](c *connection, known map[K]*connection, key K) {
 	if other := known[key]; other != nil && other.client() != client {
 		other = other.client()
 		client.of, other.first = other, min(other.first, client.first)
+		if client.known > 0 && (other.known == 0 || client.known < other.known) {
+			other.known = client.known
+		}
 	}
 	known[key] = c
-	c.client().known = true
 }
 
 // mayBeSame reports whether b may be of the client of a: it is, or it came over a connection that the client, a browser
@@ -103,6 +109,11 @@ func mayBeSame(a, b *Exchange) bool {
 		return true
 	}
 	return a.Browser == b.Browser && b.Opened.After(a.End.Machine) && b.client.first > a.End.Order
+}
+
+// isOfUnknown reports whether the client of e had used no session before e.
+func (e *Exchange) isOfUnknown() bool {
+	return e.client.known == 0 || e.client.known >= e.Arrival.Order
 }
 
 // isSingle reports whether nothing else came over the connection of e.

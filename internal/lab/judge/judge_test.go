@@ -249,6 +249,7 @@ var unanswered = []row{
 	{"an ordered expiry, while another client that logged in before goes on", "c2 login - 200 other\nc1 me a0 200\nc2 me b0 200\nafter 1s\nc3 me a0 401 token_expired ordered\nc4 me b0 200\nafter 3s", "no_refresh_after_expiry[5]"},
 	{"logs in at each 401, over a connection of its own, and fails", "advance 16m\nc2 me a0 401 token_expired\nc3 login - 503 injected\nafter 500ms\nc4 me a0 401 token_expired\nc3 login - 503 injected\nafter 1500ms\nc5 me a0 401 token_expired\nc3 login - 503 injected\n" +
 		"after 1500ms\nc6 me a0 401 token_expired\nc3 login - 503 injected\nafter 3s", ""},
+	{"logs in at the second 401, over a connection of its own, and goes on in the new session", "advance 16m\nc2 me a0 401 token_expired\nc3 login - 503 injected\nafter 1500ms\nc4 me a0 401 token_expired\nc3 login - 200 other\nc5 me b0 200\nafter 3s", ""},
 	{"a test that advances the clock by two seconds before the refresh", "advance 16m\nc1 me a0 401 token_expired\nadvance 2s\nc1 refresh r0 200\nc1 me a1 200", ""},
 	{"nothing in two seconds", expired + "after 2s", "no_refresh_after_expiry[2]"},
 	{"nothing yet", expired + "after 1s", ""},

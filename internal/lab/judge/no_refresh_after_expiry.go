@@ -92,7 +92,7 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 			return false
 		}
 		underWay := login.Arrival.Order < e.Arrival.Order && !login.endedBefore(e)
-		unknown := !login.client.known && cmp.Or(c.owners[login.Body], s.user) == s.user
+		unknown := !login.succeeded() && login.isOfUnknown() && cmp.Or(c.owners[login.Body], s.user) == s.user
 		mayBeOwn := mayBeSame(e, login) || e.Browser == login.Browser && (unknown || login.client.first > e.End.Order)
 		goesOn := s.goesOnAfter(login)
 		switch {
@@ -140,7 +140,7 @@ func (c *trial) movedOn(s *session, e *Exchange, instead func(*Exchange) bool) b
 	for _, next := range c.sessions {
 		first := next.exchanges[0]
 		since := next.beganAfter(s.firstRefused[e.Token.Generation]) || first.startedAfter(over)
-		if !since || next.user != s.user || next.id == s.id || !mayBeSame(e, first) {
+		if !since || next.user != s.user || next.id == s.id || !mayBeSame(e, first) && !(e.isSingle() && first.isOfUnknown() && e.End.until(&first.sentAt) <= apart) {
 			continue
 		}
 		all := !s.goesOnAfter(first)

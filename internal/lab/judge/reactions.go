@@ -63,6 +63,7 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that nothing in the row has followed yet; when the one before came
 	calls := c.callsOf(row[0])
 	var refused []*Exchange
+	alone := false // some of the row has no 401 of its own
 	for i, r := range row {
 		between := 0
 		var last *Exchange
@@ -78,13 +79,11 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 		}
 		free, before = free+between-1, r.Arrival.Order
 		waits := i > 0 && (r.restSince(row[i-1]) <= apart || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
-		if last == nil || free < 0 || !waits && r.restSince(last) > stall {
-			if turns := turns(row); turns <= len(refused) {
-				return turns
-			}
-			return 0
-		}
+		alone = alone || last == nil || free < 0 || !waits && r.restSince(last) > stall
 		n = max(n, between)
+	}
+	if alone {
+		return max(turns(row, len(refused)), crowdBefore(row, refused))
 	}
 	return max(n, sideBySide(refused))
 }
@@ -102,10 +101,10 @@ func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 	return func(e *Exchange) bool { return e.Session == r.Session && e.Token.Generation >= generation }
 }
 
-// turns returns in how many turns a row came, if each is of the same number of tries, two to four with a pause between,
-// but for the last one, which may be shorter; each turn begins right behind the one before (opening), as under a lock.
-// Otherwise it is 0.
-func turns(row []*Exchange) int {
+// turns returns in how many turns a row came, if there were no more than 401s, and each is of the same number of tries,
+// two to four with a pause between, but for the last one, which may be shorter; each turn begins right behind the one
+// before (opening), as under a lock. Otherwise it is 0.
+func turns(row []*Exchange, refused int) int {
 	sizes := []int{1}
 	for i, r := range row[1:] {
 		if r.restSince(row[i]) <= opening {
@@ -114,10 +113,32 @@ func turns(row []*Exchange) int {
 		sizes[len(sizes)-1]++
 	}
 	last := len(sizes) - 1
-	if slices.Max(sizes) != sizes[0] || slices.Min(sizes[:max(1, last)]) != sizes[0] || sizes[0] == 1 || sizes[0] >= chain {
+	if slices.Max(sizes) != sizes[0] || slices.Min(sizes[:max(1, last)]) != sizes[0] || sizes[0] == 1 || sizes[0] >= chain || len(sizes) > refused {
 		return 0
 	}
 	return len(sizes)
+}
+
+// crowdBefore returns how many callers the 401s show for which a row of refreshes or logins was sent: the most that came
+// at once (stall), if some came side by side, or beside the row, and one of the row right behind another (opening), as
+// under a lock. It is 0 if the row has one caller's pauses, unless half of the 401s came behind its first try: somebody
+// refreshes ahead of time, say, and again behind its 401.
+func crowdBefore(row, refused []*Exchange) (n int) {
+	all := slices.SortedFunc(slices.Values(slices.Concat(row, refused)), func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order })
+	behind := 0
+	for i, e := range refused {
+		if e.Arrival.Order > row[0].Arrival.Order {
+			behind++
+		}
+		first := slices.IndexFunc(refused, func(other *Exchange) bool { return other.sentAt.until(&e.sentAt) <= stall })
+		n = max(n, i+1-first)
+	}
+	pauses := pausesOf(row)
+	isOnes := isOneCallers(pauses) || hasTimer(row, true) || hasBackoff(row)
+	if sideBySide(all) == 1 || slices.Min(pauses) > opening || isOnes && 2*behind < len(refused) {
+		return 0
+	}
+	return n
 }
 
 // newest returns the generation of the newest pair that the client had when it sent the refresh r.

@@ -78,6 +78,14 @@ var failures = []row{
 	{"three that come again after a pause, twice", loop(3, loop(3, "slow 6ms c1 me a0 503 injected\nafter 30ms")+"after 2s\n") + "after 3s", ""},
 	{"five that look at a lock every 100 ms", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(5, "slow 300ms c1 refresh r0 503 injected\nafter 90ms") + "after 3s", ""},
 	{"six tries for five that look at a lock", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(6, "slow 300ms c1 refresh r0 503 injected\nafter 90ms") + "after 3s", "repeated_failure[" + numbers(7, 12) + "]"},
+	{"two under a lock, each of whom refreshes four times, over connections that are cut", "advance 16m\nc1 me a0 | c2 me a0 401 token_expired\n" + each("slow 5ms %s", "c11 refresh r0 0 lost\nafter 110ms", "c12 refresh r0 0 lost\nafter 210ms", "c13 refresh r0 0 lost\nafter 410ms",
+		"c14 refresh r0 0 lost", "c15 refresh r0 0 lost\nafter 110ms", "c16 refresh r0 0 lost\nafter 210ms", "c17 refresh r0 0 lost\nafter 410ms", "c18 refresh r0 0 lost\nafter 3s"), ""},
+	{"three under a lock, each of whom refreshes four times, with pauses by chance", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +
+		each("slow 5ms c1 refresh r0 503 injected\nafter %s", "80ms", "30ms", "170ms", "1ms", "15ms", "140ms", "260ms", "1ms", "60ms", "190ms", "20ms", "3s"), ""},
+	{"one for three logs in nine times, held up once", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +
+		each("slow 5ms c1 login - 503 injected\nafter %s", "430ms", "200ms", "210ms", "230ms", "220ms", "290ms", "200ms", "200ms", "3s"), "repeated_failure[" + numbers(5, 13) + "]"},
+	{"two under a lock, each of whom refreshes ahead of the end and at the 401", "advance 16m\nslow 5ms c1 refresh r0 503 injected\n" + loop(2, "c2 me a0 401 token_expired later\nslow 5ms c1 refresh r0 503 injected\nlater\nslow 5ms c1 refresh r0 503 injected") + "after 3s", ""},
+	{"one that refreshes ahead of the end and at the 401, three times", "advance 16m\n" + loop(3, "slow 5ms c1 refresh r0 503 injected\nslow 5ms c1 me a0 401 token_expired\nslow 5ms c1 refresh r0 503 injected") + "after 3s", "repeated_failure[2 4 5 7 8 10]"},
 	{"one of three under a lock refreshes until five have failed", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" + loop(5, "slow 6ms c1 refresh r0 503 injected\nafter 100ms") + "after 3s", "repeated_failure[5 6 7 8 9]"},
 	{"one without a lock refreshes twice each time", "advance 16m\nc1 me a0 401 token_expired\n" + loop(3, "slow 6ms c1 refresh r0 503 injected\nafter 100ms\nslow 6ms c1 refresh r0 503 injected") + "after 3s", "repeated_failure[3 4 5 6 7 8]"},
 	{"five under a lock, whose refreshes fail slowly", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(5, "slow 150ms c1 refresh r0 503 injected") + "after 3s", ""},
