@@ -123,6 +123,7 @@ func TestRefreshWithoutNeed(t *testing.T) {
 			"c1 refresh r3 200\nadvance 1m\nc1 refresh r4 200", "early_refresh[2 4 6]"},
 		{"three times, but the policy changes", "c1 refresh r0 200\nc1 refresh r1 200\npolicy strict\nc1 refresh r2 200", "early_refresh[2 3 4]"},
 		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
+		{"behind a 401 since the token stands in the address, with a request of another caller beside it", "c1 me - 401 token_missing address later\nc2 listing a0 200\nlater\nc1 refresh r0 200", "token_in_address[2]"},
 		{"on each 401, since the token stands in the address", "after 1s\n" + each("c1 me - 401 token_missing address\nc1 refresh r%s 200\nc1 me - 401 token_missing address\nafter 700ms", "0", "1", "2") + "after 3s", "token_in_address[2 4 5 7 8 10]"},
 		{"by a timer, beside a widget that sends the wrong token", "after 1s\n" + each("c1 me r%[1]s 401 token_wrong_type\nc1 me a%[1]s 200\nafter 1s\nc1 refresh r%[1]s 200", "0", "1", "2") + "after 3s", "wrong_token_type[2 5 8] refresh_without_need[4 7 10]"},
 		{"on each 401, since it is the wrong token", "after 1s\nc1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me r1 401 token_wrong_type\nafter 700ms\nc1 refresh r1 200\nc1 me r2 401 token_wrong_type\nafter 700ms\nc1 refresh r2 200\nc1 me r3 401 token_wrong_type\nafter 3s", "wrong_token_type[2 4 6 8]"},
