@@ -89,7 +89,8 @@ func (s *Embedded) applyLocked(e *event) {
 	}
 	if e.Rotate != nil {
 		if current := s.sessions[e.Rotate.Session]; current != nil {
-			current.Generation, current.Issued, current.Behind = e.Rotate.Generation, e.Rotate.Issued, e.Rotate.Behind
+			current.Generation, current.Issued = e.Rotate.Generation, e.Rotate.Issued
+			current.Behind, current.Skipped = e.Rotate.Behind, e.Rotate.Skipped
 		}
 	}
 	if e.Expire != nil {

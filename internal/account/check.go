@@ -75,6 +75,8 @@ func (s *Session) check() error {
 		return errors.New("must have access_ttl and refresh_ttl above 0 and of at most ten years")
 	case s.Behind < 0 || s.Behind > s.Generation:
 		return errors.New("must have behind from 0 to gen")
+	case s.Skipped < 0 || s.Skipped > s.Generation:
+		return errors.New("must have skipped from 0 to gen")
 	case s.Generation < 0 || s.Generation >= 1<<30 || s.AccessFrom < 0 || s.AccessFrom > s.Generation+1 || s.RefreshFrom < 0 || s.RefreshFrom > s.Generation+1:
 		return errors.New("must have generations from 0 on")
 	}

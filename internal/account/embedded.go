@@ -168,7 +168,7 @@ func (s *Embedded) Rotate(ctx context.Context, ref SessionRef, generation int, n
 		if next == *current {
 			return event{}, nil // the same pair again
 		}
-		return event{Rotate: &rotation{current.ID, next.Generation, next.Issued, next.Behind}}, nil
+		return event{Rotate: &rotation{current.ID, next.Generation, next.Issued, next.Behind, next.Skipped}}, nil
 	})
 	if err == nil {
 		err = reused

@@ -25,6 +25,7 @@ type rotation struct {
 	Generation int    `json:"gen"`
 	Issued     int64  `json:"issued"`
 	Behind     int    `json:"behind,omitempty"`
+	Skipped    int    `json:"skipped,omitempty"`
 }
 
 // expiry sets a session's AccessFrom and RefreshFrom.

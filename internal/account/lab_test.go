@@ -120,6 +120,12 @@ func TestWithoutRotationTheRefreshTokenStays(t *testing.T) {
 	if err != nil || next.Generation != 4 || next.Behind != 0 {
 		t.Fatalf("%+v, %v", next, err)
 	}
+	must(t, s.Close())
+	s = mustOpen(t, d, seedUser())
+	again, _, err := s.Rotate(ctx, ref, 0, start.Add(time.Second), ReusePolicy{Grace: time.Minute}) // it was spent last
+	if err != nil || again != next {
+		t.Errorf("within grace: %+v, %v", again, err)
+	}
 	if _, _, err := s.Rotate(ctx, ref, 0, start, ReusePolicy{}); !errors.Is(err, ErrReused) {
 		t.Errorf("and then it is spent: %v", err)
 	}

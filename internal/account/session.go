@@ -22,6 +22,10 @@ type Session struct {
 	// (ReusePolicy.Keep).
 	Behind int `json:"behind,omitempty"`
 
+	// By how many generations more than one the refresh token spent last is behind the pair that it gave: those issued
+	// while it stayed.
+	Skipped int `json:"skipped,omitempty"`
+
 	// Tokens of generations below these count as expired, whatever their time. Only the lab sets them.
 	AccessFrom  int `json:"access_from,omitempty"`
 	RefreshFrom int `json:"refresh_from,omitempty"`
@@ -60,7 +64,7 @@ type ReusePolicy struct {
 
 // forgives reports whether the spent token of generation gen may pass at now.
 func (p ReusePolicy) forgives(current *Session, gen int, now time.Time) bool {
-	return p.Allow || p.Grace > 0 && gen == current.Generation-1 && now.UnixMilli()-current.Issued < p.Grace.Milliseconds()
+	return p.Allow || p.Grace > 0 && gen == current.Generation-1-current.Skipped && now.UnixMilli()-current.Issued < p.Grace.Milliseconds()
 }
 
 // Exchange returns the session as the refresh token of generation leaves it at now: with its next pair current, or as
@@ -78,9 +82,9 @@ func (s Session) Exchange(generation int, now time.Time, policy ReusePolicy) (Se
 		return s, nil
 	}
 	s.Generation++
-	s.Issued, s.Behind = now.UnixMilli(), 0
+	s.Issued, s.Behind, s.Skipped = now.UnixMilli(), 0, s.Behind
 	if policy.Keep {
-		s.Behind = s.Generation - generation
+		s.Behind, s.Skipped = s.Generation-generation, 0
 	}
 	return s, nil
 }
