@@ -19,23 +19,24 @@ const (
 // row is a crowd's, unless it is longer than any page's.
 //
 // Requests in the queue of one connection are one caller's, but for those that met the end of a token and all come back
-// at once with the next one.
+// at once with the next one. If fewer than all callers came back, they may be others, who have begun last.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	sent := row
 	row = withoutResent(row)
 	rounds := roundsOf(row)
 	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
+	beside := shown
 	isQueue, isRefused := false, row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
 	if c.areUneven(row) && !(isRefused && c.reactsTo(row)) {
-		shown = 1
+		shown, beside = 1, 1
 	}
 	if row[0].isRefresh() || row[0].isLogin() {
 		shown = max(shown, c.behindRefusals(sent))
 	}
 	if isRefused {
 		shown = c.callersAtExpiry(row, rounds, shown)
-		isQueue = len(rounds) == 1 || isQuick(row)
+		isQueue = len(rounds) == 1 || isQuick(row) || c.waitsForPair(row)
 	}
 	switch {
 	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
@@ -44,7 +45,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	}
 	back, over := c.cameBack(row)
-	return !over || back >= tries || shown > 1 && !areSteady(rounds) && mayBeOf(back)
+	return !over || back >= tries || shown > 1 && !areSteady(rounds) && mayBeOf(back) || beside > back && tries-back <= (chain-1)*beside
 }
 
 // callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the

@@ -243,8 +243,8 @@ type pending struct {
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
 // drop drops and returns the first that e may be again: of those with its address, if there was one, or else of its
-// path. A request to a new address may have taken the one that e is again; then it was another one. drop returns nil if
-// there is none.
+// path, the last over its connection first. A request to a new address may have taken the one that e is again; then it
+// was another one. drop returns nil if there is none.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
 	isSame := func(other *Exchange) bool { return e.address() == other.address() }
 	mayBe := func(other *Exchange) bool { return other.Path == e.Path && is(other) }
@@ -253,7 +253,10 @@ func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exc
 		if j >= 0 {
 			p.lent = slices.Delete(p.lent, j, j+1)
 		}
-		i = slices.IndexFunc(p.left, mayBe)
+		i = slices.IndexFunc(p.left, func(other *Exchange) bool { return other == e.before && mayBe(other) })
+		if i < 0 {
+			i = slices.IndexFunc(p.left, mayBe)
+		}
 	}
 	if i < 0 {
 		return nil

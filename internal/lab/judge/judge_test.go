@@ -181,6 +181,8 @@ func TestRetryAfterOfSeveralCallers(t *testing.T) {
 			"retry_after_ignored[2 3 4 5 6 7]"},
 		{"one worker is asked to wait with its refresh, and another one refreshes for a 401 of its own", "c2 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected wait=1s\nafter 200ms\nc2 me a0 401 token_expired\n" +
 			"c2 refresh r0 200\nc2 me a1 200\nafter 810ms\nc1 me a1 200\nafter 3s", ""},
+		{"one worker without keep-alive is asked to wait with its refresh, and another one refreshes for a 401 of its own", "c2 me a0 200\nadvance 16m\nc11 me a0 401 token_expired\nc12 refresh r0 503 injected wait=1s\nafter 200ms\nc2 me a0 401 token_expired\n" +
+			"c2 refresh r0 200\nc2 me a1 200\nafter 810ms\nc13 me a1 200\nafter 3s", ""},
 		{"one worker is asked to wait with its refresh, goes on at once, and another one refreshes for a 401 of its own", "c2 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected wait=1s\nafter 200ms\nc2 me a0 401 token_expired\n" +
 			"c2 refresh r0 200\nc2 me a1 200\nafter 10ms\nc1 me a1 200\nafter 3s", "retry_after_ignored[4 6]"},
 		{"two callers, one a little later", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 503 injected wait=2s\nafter 1700ms\nc1 me a0 200\nafter 300ms\nc1 me a0 200", ""},
@@ -406,6 +408,9 @@ func TestNotRepeated(t *testing.T) {
 			"c1 me a1 200 query=9\nc1 me a1 200 query=1\nc1 me a1 200 query=8\nc1 me a1 200 query=2\nafter 3s", ""},
 		{"one of three with a new address, and two without", "advance 15m\nc1 me a0 401 token_expired query=1\nc1 me a0 401 token_expired query=2\nc1 me a0 401 token_expired query=3\nc1 refresh r0 200\n" +
 			"c1 me a1 200 query=9\nc1 me a1 200 query=1\nafter 3s", "not_repeated[4 5]"},
+		{"callers that try once more behind a refresh that failed, and come again later, each time to a new address", "advance 15m\nc1 me a0 401 token_expired query=1\nc2 me a0 401 token_expired query=2\nc4 refresh r0 503 injected\n" +
+			"c1 me a0 401 token_expired query=3\nc2 me a0 401 token_expired query=4\nafter 1s\nc1 me a0 401 token_expired query=5\nc2 me a0 401 token_expired query=6\nc4 refresh r0 200\nc1 me a1 200 query=7\nc2 me a1 200 query=8\nafter 3s", "not_repeated[5 6 9]"},
+		{"the first of two, and the other with a new address, over its connection", "advance 15m\nc1 me a0 401 token_expired query=1\nc2 me a0 401 token_expired query=2\nc3 refresh r0 200\nc2 me a1 200 query=9\nafter 3s", "not_repeated[2 4]"},
 		{"a logout instead", five + "c1 logout a1 204\nafter 3s", ""},
 	})
 }

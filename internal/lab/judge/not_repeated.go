@@ -66,7 +66,7 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			unsent.drop(e, func(before *Exchange) bool {
 				serial := !e.Browser && e.before != nil && before.endedBefore(e) && (last == nil || last.endedBefore(before))
 				again := last != nil && !last.exchanged() && last.endedBefore(e) && before.Arrival.Order < last.End.Order
-				return e.asksFor(before) && (serial || again || e.follows(before))
+				return again || e.asksFor(before) && (serial || e.follows(before))
 			})
 			unsent.add(e)
 		}

@@ -57,8 +57,8 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 
 // behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a 401 of its own,
 // shortly behind it (stall) or, by a caller that waited for a lock, soon behind the one before (apart): as many as 401s
-// came between two of them, or side by side. If each of those who waited for the lock tries as often (turns), it is
-// as many as there were turns. Otherwise it is 0.
+// came between two of them, or as these show (callers). Otherwise callers under a lock may try more than once each
+// (turns, crowdBefore), or it is 0.
 func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that nothing in the row has followed yet; when the one before came
 	calls := c.callsOf(row[0])
@@ -85,14 +85,17 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	if alone {
 		return max(turns(row, len(refused)), crowdBefore(row, refused))
 	}
-	return max(n, sideBySide(refused))
+	if len(refused) > 1 {
+		n = max(n, callers(refused, roundsOf(refused)))
+	}
+	return n
 }
 
 // callsOf returns whether a 401 calls for r, a refresh or a login: it is of the client of a login, or of the session of
 // a refresh and for its pair or, where no token is spent, for the newest that the client had.
 func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 	if !r.isRefresh() {
-		return func(e *Exchange) bool { return mayBeSame(e, r) }
+		return func(e *Exchange) bool { return mayBeSame(e, r) || r.isOfUnknown() }
 	}
 	generation := r.Token.Generation
 	if !r.Policy.Spends() {
@@ -134,8 +137,8 @@ func crowdBefore(row, refused []*Exchange) (n int) {
 		n = max(n, i+1-first)
 	}
 	pauses := pausesOf(row)
-	isOnes := isOneCallers(pauses) || hasTimer(row, true) || hasBackoff(row)
-	if sideBySide(all) == 1 || slices.Min(pauses) > opening || isOnes && 2*behind < len(refused) {
+	isOnes := isOneCallers(pauses) || hasBackoff(row)
+	if sideBySide(all) == 1 || slices.Min(pauses) > opening || hasTimer(row, true) || isOnes && 2*behind < len(refused) {
 		return 0
 	}
 	return n
@@ -160,6 +163,18 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 	}
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(s.logouts, reacts) || slices.ContainsFunc(c.logins, reacts)
+}
+
+// waitsForPair reports whether the client refreshed or logged in, or tried to, between the first and the last of a row,
+// but not for every other one: the others may wait for that.
+func (c *trial) waitsForPair(row []*Exchange) bool {
+	tries := 0
+	for _, e := range c.between(row[0], row[len(row)-1]) {
+		if e.isRefresh() && e.Session == row[0].Session || e.isLogin() && e.client == row[0].client {
+			tries++
+		}
+	}
+	return tries > 0 && 2*tries < len(row)
 }
 
 // cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between:

@@ -162,7 +162,9 @@ func (s *session) isMisplaced(r *Exchange) bool {
 	given := s.given[r.Current.Generation]
 	return slices.ContainsFunc(s.misplaced, func(e *Exchange) bool {
 		return e.endedBefore(r) && (given == nil || given.endedBefore(e)) &&
-			!slices.ContainsFunc(s.from(e), func(use *Exchange) bool { return use.isAccess() && use.succeeded() && e.endedBefore(use) && use.endedBefore(r) })
+			!slices.ContainsFunc(s.from(e), func(use *Exchange) bool {
+				return use.isAccess() && use.succeeded() && e.endedBefore(use) && use.endedBefore(r)
+			})
 	})
 }
 

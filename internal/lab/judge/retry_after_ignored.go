@@ -271,10 +271,11 @@ func (e *Exchange) isForOwn401(other *Exchange) bool {
 	return e.before != nil && e.before.refused() && e.Conn != other.Conn && other.endedBefore(e.before) && !e.Opened.After(other.End.Machine)
 }
 
-// rested reports whether the caller that was asked to wait did so: the next over its connection came in time.
+// rested reports whether the caller that was asked to wait did so: the next over its connection, or over one for itself
+// if it has one for each request, came in time.
 func (c *trial) rested(p *plea) bool {
 	for _, next := range c.record[c.after(p.answer):] {
-		if next.before == p.answer {
+		if next.before == p.answer || p.answer.isSingle() && next.isSingle() && next.Session == p.answer.Session {
 			return p.isWithin(next, max(latest, p.leeway()))
 		}
 	}
