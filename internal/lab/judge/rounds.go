@@ -71,13 +71,14 @@ func twoGroups(row []*Exchange, rounds []int) int {
 	return sizes[0] + sizes[1]
 }
 
-// areUneven reports whether a row came over one connection in bursts of several sizes, more than a second apart: if each
-// burst were of several callers, they would come again together. But some of them may have been served behind the last.
+// areUneven reports whether a row went to one address, over one connection, in bursts of several sizes, more than a
+// second apart: if each burst were of several callers, they would come again together. But some of them may have been
+// served behind the last. In a browser, other callers may wait in the queue.
 func (c *trial) areUneven(row []*Exchange) bool {
 	bursts := []int{1}
 	for i, e := range row[1:] {
 		rest := e.restSince(row[i])
-		if e.Conn != row[0].Conn || rest > apart && rest <= late {
+		if e.Browser || e.Conn != row[0].Conn || e.address() != row[0].address() || rest > apart && rest <= late {
 			return false
 		}
 		if rest > late {
