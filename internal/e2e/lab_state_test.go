@@ -190,6 +190,18 @@ func TestEachPolicyTreatsSpentTokensItsWay(t *testing.T) {
 		h.refresh(second.Refresh).Want(200)
 		h.refresh(first.Refresh).Want(401, "token_reused") // two rotations back
 	})
+	t.Run("grace gives the same pair again, for a token that had stayed without rotation", func(t *testing.T) {
+		h, first, second := policy(t, object{"rotation": false})
+		if second.Refresh != first.Refresh {
+			t.Error("rotated")
+		}
+		h.policy(object{"reuse": "grace", "grace": "10s", "rotation": true})
+		third := h.refresh(first.Refresh).Want(200).Pair()
+		if again := h.refresh(first.Refresh).Want(200).Pair(); again != third {
+			t.Error("another pair")
+		}
+		h.me(third.Access).Want(200)
+	})
 	t.Run("grace ends", func(t *testing.T) {
 		h, first, second := policy(t, object{"reuse": "grace", "grace": "10s"})
 		h.clock(object{"advance": "10s"})
