@@ -248,7 +248,7 @@ func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
 	isSame := func(other *Exchange) bool { return e.address() == other.address() }
 	mayBe := func(other *Exchange) bool { return other.Path == e.Path && is(other) }
-	i := slices.IndexFunc(p.left, func(other *Exchange) bool { return e.asksFor(other) && mayBe(other) })
+	i := slices.IndexFunc(p.left, func(other *Exchange) bool { return isSame(other) && is(other) })
 	if j := slices.IndexFunc(p.lent, isSame); i < 0 && (j >= 0 || !slices.ContainsFunc(p.all, isSame)) {
 		if j >= 0 {
 			p.lent = slices.Delete(p.lent, j, j+1)

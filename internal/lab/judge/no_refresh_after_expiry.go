@@ -83,8 +83,8 @@ func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+rea
 
 // logsInAfter reports whether the client logged in, or tried to, instead of a refresh after e, or was doing so, and did
 // not go on in s. Of a login that failed nobody knows whose it was, and the client may have opened its connection for
-// another namespace, or have one for its logins, which belong to no session if they fail. Only a connection shows that the client logs in as somebody else; the session must not have gone
-// on before that either.
+// another namespace, or have one for its logins, which belong to no session if they fail. Only a connection shows that
+// the client logs in as somebody else; the session must not have gone on before that either.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
 	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
 	for _, login := range c.logins[max(0, n-lookBack):] {

@@ -35,7 +35,8 @@ func (c *trial) isSentAnew(e, granted *Exchange) bool {
 // abandoned returns the requests that met the end of the pair that granted exchanged, and were not sent again in time.
 // Of those of one address the latest count as left: they found the refresh under way. What came after one was refused
 // and before a refresh may be its caller, who tries once more, and so may what came behind a refresh that failed. What
-// waited for a refresh that failed may have been given up with it (giveUp). What was sent again with the new refresh token is wrong_token_type.
+// waited for a refresh that failed may have been given up with it (giveUp). What was sent again with the new refresh
+// token is wrong_token_type.
 func (s *session) abandoned(granted *Exchange) []*Exchange {
 	var unsent pending
 	var last *Exchange // refresh

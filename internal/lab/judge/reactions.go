@@ -122,10 +122,10 @@ func turns(row []*Exchange, refused int) int {
 	return len(sizes)
 }
 
-// crowdBefore returns how many callers the 401s show for which a row of refreshes or logins was sent: the most that came
-// at once (stall), if some came side by side, or beside the row, and one of the row right behind another (opening), as
-// under a lock. It is 0 if the row has one caller's pauses, unless half of the 401s came behind its first try: somebody
-// refreshes ahead of time, say, and again behind its 401.
+// crowdBefore returns how many callers the 401s show for which a row of refreshes or logins was sent: the most that
+// came at once (stall), if some came side by side, or beside the row, and one of the row right behind another
+// (opening), as under a lock. It is 0 if the row has one caller's pauses, unless half of the 401s came behind its
+// first try: somebody refreshes ahead of time, say, and again behind its 401.
 func crowdBefore(row, refused []*Exchange) (n int) {
 	all := slices.SortedFunc(slices.Values(slices.Concat(row, refused)), func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order })
 	behind := 0

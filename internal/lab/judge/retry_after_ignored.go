@@ -193,7 +193,8 @@ func (p *plea) lateness(e *Exchange) time.Duration {
 	return p.answer.End.until(&e.sentAt) - p.answer.RetryAfter
 }
 
-// leeway is how much later than the answer asked somebody may come who adds up to a fifth by chance, as axios-retry does.
+// leeway is how much later than the answer asked somebody may come who adds up to a fifth by chance, as axios-retry
+// does.
 func (p *plea) leeway() time.Duration { return p.answer.RetryAfter/5 + apart }
 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of
@@ -248,8 +249,9 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 }
 
 // isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
-// answer; or it is a refresh for a 401 of its own; or it asks for something else, and the very request came again when its time was over, however late; or
-// somebody came in time for this one and, if e was asked to wait, for that. Before the time is over nobody knows.
+// answer; or it is a refresh for a 401 of its own; or it asks for something else, and the very request came again when
+// its time was over, however late; or somebody came in time for this one and, if e was asked to wait, for that. Before
+// the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil, p.answer.isRefresh() && e.isForOwn401(p.answer) && c.rested(p):

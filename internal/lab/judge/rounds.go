@@ -86,9 +86,12 @@ func (c *trial) areUneven(row []*Exchange) bool {
 		}
 		bursts[len(bursts)-1]++
 	}
+	if len(bursts) == 1 {
+		return false
+	}
 	last := row[len(row)-1]
 	next := c.record[c.after(last):]
-	if i := slices.IndexFunc(next, last.isLike); len(bursts) > 1 && i >= 0 && next[i].succeeded() && next[i].restSince(last) <= apart {
+	if i := slices.IndexFunc(next, last.isLike); i >= 0 && next[i].succeeded() && next[i].restSince(last) <= apart {
 		bursts = bursts[:len(bursts)-1]
 	}
 	return slices.Min(bursts) > 1 && slices.Min(bursts) < slices.Max(bursts)
