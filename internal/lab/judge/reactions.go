@@ -108,13 +108,7 @@ func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 // two to four with a pause between, but for the last one, which may be shorter; each turn begins right behind the one
 // before (opening), as under a lock. Otherwise it is 0.
 func turns(row []*Exchange, refused int) int {
-	sizes := []int{1}
-	for i, r := range row[1:] {
-		if r.restSince(row[i]) <= opening {
-			sizes = append(sizes, 0)
-		}
-		sizes[len(sizes)-1]++
-	}
+	sizes := cut(row, func(before, r *Exchange) bool { return r.restSince(before) <= opening })
 	last := len(sizes) - 1
 	if slices.Max(sizes) != sizes[0] || slices.Min(sizes[:max(1, last)]) != sizes[0] || sizes[0] == 1 || sizes[0] >= chain || len(sizes) > refused {
 		return 0

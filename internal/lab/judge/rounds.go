@@ -7,19 +7,28 @@ import (
 	"time"
 )
 
+// cut returns the sizes of the parts of a row, each of which begins where begins says so of a request and the one before
+// it.
+func cut(row []*Exchange, begins func(before, e *Exchange) bool) []int {
+	parts := []int{0}
+	for i, e := range row {
+		if i > 0 && begins(row[i-1], e) {
+			parts = append(parts, 0)
+		}
+		parts[len(parts)-1]++
+	}
+	return parts
+}
+
 // roundsOf returns how many requests a row has each time that it goes on after a rest (Idle).
 func roundsOf(row []*Exchange) []int {
-	rounds, end := []int{0}, Mark{}
-	for i, e := range row {
-		if i > 0 && end.until(&e.sentAt) > Idle && !e.waited {
-			rounds = append(rounds, 0)
+	var end Mark // of what was under way last
+	return cut(row, func(before, e *Exchange) bool {
+		if before.End.Order > end.Order {
+			end = before.End
 		}
-		rounds[len(rounds)-1]++
-		if e.End.Order > end.Order {
-			end = e.End
-		}
-	}
-	return rounds
+		return end.until(&e.sentAt) > Idle && !e.waited
+	})
 }
 
 // areSteady reports whether as many requests came in each of the first five rounds: there are no more callers.
@@ -75,17 +84,13 @@ func twoGroups(row []*Exchange, rounds []int) int {
 // second apart: if each burst were of several callers, they would come again together. But some of them may have been
 // served behind the last. In a browser, other callers may wait in the queue.
 func (c *trial) areUneven(row []*Exchange) bool {
-	bursts := []int{1}
 	for i, e := range row[1:] {
 		rest := e.restSince(row[i])
 		if e.Browser || e.Conn != row[0].Conn || e.address() != row[0].address() || rest > apart && rest <= late {
 			return false
 		}
-		if rest > late {
-			bursts = append(bursts, 0)
-		}
-		bursts[len(bursts)-1]++
 	}
+	bursts := cut(row, func(before, e *Exchange) bool { return e.restSince(before) > late })
 	if len(bursts) == 1 {
 		return false
 	}
