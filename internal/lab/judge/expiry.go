@@ -188,8 +188,8 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 		case x.reused != nil && e.Code == "token_revoked": // the race has ended the session, so that nothing can be sent again
 		case e.Token.Generation > old:
 			dropped := unsent.drop(e, func(other *Exchange) bool {
-				return other.endedBefore(e) && (granted.End.Order > other.End.Order || r.sentAt.Machine.Sub(other.End.Machine) > Idle) &&
-					(other.Query == e.Query || !s.comesAgain(other, e))
+				isLate := granted.End.Order < other.End.Order && r.sentAt.Machine.Sub(other.End.Machine) <= Idle
+				return other.endedBefore(e) && (!isLate || s.isOnly(other, e)) && (other.Query == e.Query || !s.comesAgain(other, e))
 			})
 			if !before && e.Token.Generation > r.Token.Generation &&
 				(again(e, dropped) && e.comesBehind(dropped, r) || e.before == r && (soon && again(e, r.before) || again(e, r.behindFailed()))) {
@@ -198,6 +198,17 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 		}
 	}
 	return false
+}
+
+// isOnly reports whether e asks for what other asked for, and nothing else of the session did shortly (reaction) before:
+// it is other, sent again.
+func (s *session) isOnly(other, e *Exchange) bool {
+	for i := len(s.exchanges) - len(s.from(e)) - 1; i >= 0 && s.exchanges[i].Arrival.until(&e.Arrival) <= reaction; i-- {
+		if before := s.exchanges[i]; before != other && before.address() == e.address() {
+			return false
+		}
+	}
+	return e.address() == other.address()
 }
 
 // goesTo reports whether e has the place and the query of other.

@@ -99,6 +99,7 @@ func TestSpentRefreshToken(t *testing.T) {
 
 func TestRefreshWithoutNeed(t *testing.T) {
 	t.Parallel()
+	const hearsLate = "advance 16m\nc2 me/2 a0 401 token_expired later\nc1 me/1 a0 401 token_expired\nc1 refresh r0 200\nc1 me/1 a1 200\nlater\n" // of two callers, the second
 	check(t, []row{
 		{"before every request, over two connections in turn, without rotation", "policy keep\nc2 me a0 200\nafter 200ms\nc1 refresh r0 200\nc2 me a1 200\nc2 refresh r0 200\nc1 me a2 200\nc1 refresh r0 200\nc2 me a3 200\nc2 refresh r0 200\nc1 me a4 200", "refresh_without_need[3 5 7 9]"},
 		{"each behind a 401 without a token, over another connection", "c2 me a0 200\n" + each("c1 me - 401 token_missing\nc2 refresh r%[1]s 200\nafter 1s", "0", "1", "2", "3"), ""},
@@ -124,6 +125,13 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"three times, but the policy changes", "c1 refresh r0 200\nc1 refresh r1 200\npolicy strict\nc1 refresh r2 200", "early_refresh[2 3 4]"},
 		{"with two minutes left of three", "life 3m\nafter 61s\nc1 refresh r0 200\nafter 61s\nc1 refresh r1 200\nafter 61s\nc1 refresh r2 200", ""},
 		{"behind a 401 since the token stands in the address, with a request of another caller beside it", "c1 me - 401 token_missing address later\nc2 listing a0 200\nlater\nc1 refresh r0 200", "token_in_address[2]"},
+		{"behind a 401 since the token stands in the address, with another caller served between", "c1 me/2 - 401 token_missing address\nc2 listing a0 200\nafter 1s\nc1 refresh r0 200", "token_in_address[2]"},
+		{"behind a 401 without a token that the hub can read, with another caller beside it", "c1 me/2 x0 401 token_malformed foreign later\nc2 me a0 200\nlater\nc1 refresh r0 200", ""},
+		{"behind a 401 without a token, with another caller served between", "c1 me/2 - 401 token_missing\nc2 me a0 200\nc1 refresh r0 200", ""},
+		{"behind a 401 without a token, of which the same request has been served since", "c1 me - 401 token_missing\nc1 me a0 200\nc1 refresh r0 200", "early_refresh[4]"},
+		{"once more behind a 401 without a token, for which there was a refresh", "c1 me/2 - 401 token_missing\nc1 refresh r0 200\nc1 me a1 200\nc1 refresh r1 200", "early_refresh[5]"},
+		{"right behind a refresh for a crowd, all of which has been sent again, the last one late", hearsLate + "c1 me/2 a1 200\nafter 10ms\nc1 refresh r1 200\nc1 me/3 a2 200", "early_refresh[7]"},
+		{"right behind a refresh for a crowd, the last of which heard late and refreshes as well", hearsLate + "after 10ms\nc2 refresh r1 200\nc2 me/2 a2 200", "two_refreshes[4 6]"},
 		{"on each 401, since the token stands in the address", "after 1s\n" + each("c1 me - 401 token_missing address\nc1 refresh r%s 200\nc1 me - 401 token_missing address\nafter 700ms", "0", "1", "2") + "after 3s", "token_in_address[2 4 5 7 8 10]"},
 		{"by a timer, beside a widget that sends the wrong token", "after 1s\n" + each("c1 me r%[1]s 401 token_wrong_type\nc1 me a%[1]s 200\nafter 1s\nc1 refresh r%[1]s 200", "0", "1", "2") + "after 3s", "wrong_token_type[2 5 8] refresh_without_need[4 7 10]"},
 		{"on each 401, since it is the wrong token", "after 1s\nc1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me r1 401 token_wrong_type\nafter 700ms\nc1 refresh r1 200\nc1 me r2 401 token_wrong_type\nafter 700ms\nc1 refresh r2 200\nc1 me r3 401 token_wrong_type\nafter 3s", "wrong_token_type[2 4 6 8]"},

@@ -54,16 +54,24 @@ func (c *trial) followsRace(e *Exchange) bool {
 }
 
 // isBehindRefusal reports whether a request of its client, of no other session and no login, was answered 401 right
-// before r (stall), and none of the session was served since.
+// before r (stall), and none of the session was served since. Where the hub could read no token, only the same request
+// counts as served: others may be at work beside it. But a login or a refresh since is what the client did about that.
 func (c *trial) isBehindRefusal(r *Exchange) bool {
+	given := c.sessions[r.Session].given[r.Current.Generation]
+	var served []*Exchange
 	for i := c.after(r) - 2; i >= 0 && c.record[i].Arrival.until(&r.sentAt) <= stall; i-- {
 		before := c.record[i]
 		switch {
 		case before.Session != "" && before.Session != r.Session, !mayBeSame(before, r):
-		case before.refused() && before.endedBefore(r) && !before.isLogin():
-			return true
 		case before.isAccess() && before.succeeded():
-			return false
+			served = append(served, before)
+		case before.refused() && before.endedBefore(r) && !before.isLogin():
+			isDone := before.Session == "" && given != nil && before.endedBefore(given)
+			if !isDone && !slices.ContainsFunc(served, func(use *Exchange) bool {
+				return before.Session != "" || before.endedBefore(use) && use.goesTo(before)
+			}) {
+				return true
+			}
 		}
 	}
 	return false
@@ -157,14 +165,16 @@ func (s *session) ownPair(r *Exchange) *Pair {
 }
 
 // isMisplaced reports whether the client was refused before r, for it had sent a token of the current pair in the wrong
-// place, and had sent none in the right place since: other rules tell of that.
+// place, and had sent none in the right place since: other rules tell of that. Behind one in the address others may be
+// at work while its caller reacts.
 func (s *session) isMisplaced(r *Exchange) bool {
 	given := s.given[r.Current.Generation]
 	return slices.ContainsFunc(s.misplaced, func(e *Exchange) bool {
+		isServed := func(use *Exchange) bool {
+			return use.isAccess() && use.succeeded() && e.endedBefore(use) && use.endedBefore(r)
+		}
 		return e.endedBefore(r) && (given == nil || given.endedBefore(e)) &&
-			!slices.ContainsFunc(s.from(e), func(use *Exchange) bool {
-				return use.isAccess() && use.succeeded() && e.endedBefore(use) && use.endedBefore(r)
-			})
+			(e.InAddress && inTime(e, r) || !slices.ContainsFunc(s.from(e), isServed))
 	})
 }
 
