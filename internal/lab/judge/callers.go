@@ -22,7 +22,7 @@ const (
 // at once with the next one. If fewer than all callers came back, they may be others, who have begun last.
 func (c *trial) isCrowd(row []*Exchange) bool {
 	sent := row
-	row = withoutResent(row)
+	row = withoutResent(row, false)
 	rounds := roundsOf(row)
 	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
@@ -32,7 +32,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		shown, beside = 1, 1
 	}
 	if row[0].isRefresh() || row[0].isLogin() {
-		shown = max(shown, c.behindRefusals(sent))
+		shown = max(shown, c.behindRefusals(sent), c.behindRefusals(withoutResent(sent, true)))
 	}
 	if isRefused {
 		shown = c.callersAtExpiry(row, rounds, shown)
@@ -195,22 +195,34 @@ func (c *trial) isAftermath(e *Exchange) bool {
 }
 
 // withoutResent returns a row without what an HTTP library may have sent by itself, at once, for a request whose
-// connection was cut. It does so twice at most, as Chromium does.
-func withoutResent(row []*Exchange) (tries []*Exchange) {
-	next, sent := 0, make([]int, len(row)) // index of the next that may have been sent again; how often each had been
+// connection was cut: over each connection that it had kept, and over new ones twice at most, as Chromium does, or
+// nine times if it is a browser's GET, as Firefox does. If reused is true, only a connection that was not opened for
+// the request itself makes a library do so (RFC 9112 section 9.3.1).
+func withoutResent(row []*Exchange, reused bool) (tries []*Exchange) {
+	next, sent := 0, make([]int, len(row)) // index of the next that may have been sent again; how often over new connections
+	most := 2
+	if row[0].Browser && row[0].Method == "GET" {
+		most = 9
+	}
 	for i, e := range row {
-		for next < i && (!row[next].isCut() || sent[next] == 2 || row[next].End.until(&e.sentAt) > opening) {
+		for next < i && (!row[next].isCut() || sent[next] == most || row[next].End.until(&e.sentAt) > opening || reused && row[next].isFirst()) {
 			next++
 		}
-		if next < i && row[next].endedBefore(e) {
-			sent[i] = sent[next] + 1
-			next++
-		} else {
+		if next == i || !row[next].endedBefore(e) {
 			tries = append(tries, e)
+			continue
 		}
+		sent[i] = sent[next]
+		if e.Opened.IsZero() || e.Opened.After(row[next].End.Machine) {
+			sent[i]++
+		}
+		next++
 	}
 	return tries
 }
+
+// isFirst reports whether the connection of e was opened for it.
+func (e *Exchange) isFirst() bool { return e.before == nil && e.began.Equal(e.Opened) }
 
 // after returns the index in the record of what came next after e.
 func (c *trial) after(e *Exchange) int {

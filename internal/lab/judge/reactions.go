@@ -3,6 +3,8 @@
 package judge
 
 import (
+	"cmp"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -64,12 +66,16 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	calls := c.callsOf(row[0])
 	var refused []*Exchange
 	alone := false // some of the row has no 401 of its own
+	patience := stall
+	if hasTimer(row, false) || hasBackoff(row) {
+		patience = apart
+	}
 	for i, r := range row {
 		between := 0
 		var last *Exchange
 		at := c.after(r) - 1
 		for _, e := range c.record[max(0, at-lookBack):at] {
-			if e.isAccess() && e.refused() && e.endedBefore(r) && inTime(e, r) && calls(e) {
+			if e.callsForToken() && e.endedBefore(r) && inTime(e, r) && calls(e) {
 				last = e
 				if e.End.Order > before {
 					between++
@@ -78,7 +84,7 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 			}
 		}
 		free, before = free+between-1, r.Arrival.Order
-		waits := i > 0 && (r.restSince(row[i-1]) <= apart || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
+		waits := i > 0 && (r.restSince(row[i-1]) <= patience || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
 		alone = alone || last == nil || free < 0 || !waits && r.restSince(last) > stall
 		n = max(n, between)
 	}
@@ -95,13 +101,28 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 // a refresh and for its pair or, where no token is spent, for the newest that the client had.
 func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 	if !r.isRefresh() {
-		return func(e *Exchange) bool { return mayBeSame(e, r) || r.isOfUnknown() }
+		owner := c.owners[r.Body]
+		return func(e *Exchange) bool {
+			return (mayBeSame(e, r) || r.isOfUnknown()) && cmp.Or(owner, e.User) == cmp.Or(e.User, owner)
+		}
 	}
 	generation := r.Token.Generation
 	if !r.Policy.Spends() {
 		generation = c.sessions[r.Session].newest(r)
 	}
-	return func(e *Exchange) bool { return e.Session == r.Session && e.Token.Generation >= generation }
+	return func(e *Exchange) bool {
+		if e.Session == "" {
+			return mayBeSame(e, r)
+		}
+		return e.Session == r.Session && e.Token.Generation >= generation
+	}
+}
+
+// callsForToken reports whether e was refused for its access token or for none, or was forbidden: some clients take
+// that, too, for the end of their token, and the status 419 of some servers.
+func (e *Exchange) callsForToken() bool {
+	return e.isAccess() && (e.refused() || e.received() && (e.Status == http.StatusForbidden || e.Status == 419)) ||
+		e.Session == "" && e.refused() && !e.isLogin() && e.Operation != "refresh"
 }
 
 // turns returns in how many turns a row came, if there were no more than 401s, and each is of the same number of tries,

@@ -211,8 +211,9 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 	return i > 0 && s.exchanges[i-1].isLogin() && s.exchanges[i-1].Arrival.Order > first.Arrival.Order
 }
 
-// renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening) or
-// behind a refresh, was the same with a newer token or in a newer session, and succeeded. Each call begins with the old
+// renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening),
+// soon over the same connection (stall), or behind a refresh, was the same with a newer token or in a newer session,
+// and succeeded. Each call begins with the old
 // token, of which other rules tell. Any token is newer than one that the hub cannot read.
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	renewed := 0
@@ -223,6 +224,9 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 				continue
 			}
 			isNewer := old != nil && c.isOf(b, old.exchanges[0]) || old == nil && last.Presented > Unset && mayBeSame(last, b)
+			if old != nil && b.isBeside(last) {
+				within = max(within, stall)
+			}
 			if b.isAccess() && b.succeeded() && b.goesTo(last) && isNewer && b.restSince(last) <= within {
 				renewed++
 			}

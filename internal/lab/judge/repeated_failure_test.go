@@ -98,6 +98,19 @@ var failures = []row{
 	{"five that log in anew under a lock, over a connection for logins alone", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nc9 login - 503 injected\nafter 90ms\n" + loop(4, "slow 6ms c9 login - 503 injected") + "after 3s", ""},
 	{"one of three under a lock refreshes until five have failed", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" + loop(5, "slow 6ms c1 refresh r0 503 injected\nafter 100ms") + "after 3s", "repeated_failure[5 6 7 8 9]"},
 	{"one without a lock refreshes twice each time", "advance 16m\nc1 me a0 401 token_expired\n" + loop(3, "slow 6ms c1 refresh r0 503 injected\nafter 100ms\nslow 6ms c1 refresh r0 503 injected") + "after 3s", "repeated_failure[3 4 5 6 7 8]"},
+	{"a refresh that a browser sends again over each connection that it has kept, four tries", "browser\nopen c2\nopen c3\nopen c4\nc2 me a0 200\nc3 me a0 200\nc4 me a0 200\nc5 me a0 200\nadvance 16m\nc1 me a0 401 token_expired\n" +
+		each("slow 6ms %s refresh:POST r0 0 lost", "c1", "c2", "c3", "c4", "c5", "c6") + each("after %s refresh:POST r0 0 lost", "200ms\nslow 6ms c7", "400ms\nslow 6ms c8", "800ms\nslow 6ms c9") + "after 3s", ""},
+	{"a page in Firefox that tries a cut GET four times, ten times each", "browser\n" + loops(4, cutGET+"after 400ms"), ""},
+	{"a page in Firefox that tries a cut GET seven times, ten times each", "browser\n" + loops(7, cutGET+"after 400ms"), "repeated_failure[" + numbers(2, 71) + "]"},
+	{"two under a lock, each of whom refreshes four times over connections that are cut, and a library that does so again", "c2 me a0 200\nadvance 16m\nslow 5ms c1 me a0 401 token_expired\nafter 10ms\nslow 5ms c2 me a0 401 token_expired\nafter 90ms\n" +
+		each("%s refresh r0 0 lost", "slow 5ms c1", "slow 5ms c2", "after 240ms\nslow 5ms c11", "after 440ms\nslow 5ms c12", "after 810ms\nslow 5ms c13", "after 14ms\nslow 5ms c14", "after 240ms\nslow 5ms c15", "after 440ms\nslow 5ms c16", "after 810ms\nslow 5ms c17") + "after 3s", ""},
+	{"five under a lock who take 403 for the end of the token", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 403 account_disabled\n" + loop(5, "slow 6ms c1 refresh r0 403 account_disabled") + "after 3s", ""},
+	{"one who takes 403 for the end of the token, and refreshes five times", "c1 me a0 403 account_disabled\n" + loop(5, "slow 6ms c1 refresh r0 403 account_disabled") + "after 3s", "repeated_failure[3 4 5 6 7]"},
+	{"five under a lock who have no access token any more", "c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nc1 me - | c2 me - | c3 me - | c4 me - | c5 me - 401 token_missing\n" + loop(5, "slow 6ms c1 refresh r0 503 injected") + "after 3s", ""},
+	{"five under a lock who each prepare their refresh for a while", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + each("after %s refresh r0 503 injected", "75ms\nslow 6ms c11", "133ms\nslow 6ms c12", "90ms\nslow 6ms c13", "73ms\nslow 6ms c14", "164ms\nslow 6ms c15") + "after 3s", ""},
+	{"one flight for five that refreshes by a timer", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(5, "slow 6ms c1 refresh r0 503 injected\nafter 150ms") + "after 3s", "repeated_failure[7 8 9 10 11]"},
+	{"jobs that take the new token from a store, which takes 60 ms", expired + "c1 refresh r0 200\nc1 me a1 200\n" + loop(7, "after 30ms\nc1 me a0 401 token_expired\nafter 60ms\nc1 me a1 200"), ""},
+	{"a loop of another user's login beside 401s of a session", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\nc1 refresh r0 200\n" + loop(5, "c1 me a1 200") + loop(5, "c9 login - 401 stranger invalid_credentials injected\nafter 150ms") + "after 3s", "repeated_failure[13 14 15 16 17]"},
 	{"five under a lock, whose refreshes fail slowly", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(5, "slow 150ms c1 refresh r0 503 injected") + "after 3s", ""},
 	{"six tries to refresh for five callers under a lock", "advance 16m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 401 token_expired\n" + loop(6, "slow 150ms c1 refresh r0 503 injected") + "after 3s", "repeated_failure[" + numbers(7, 12) + "]"},
 	{"a loop, and two who refresh at the next expiry", "policy keep\nadvance 16m\n" + loop(5, "c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 300ms\n" +
@@ -544,6 +557,9 @@ var failures = []row{
 	{"after a logout", "c1 logout a0 204\n" + loop(5, "c1 me a0 401 token_revoked"), "token_after_logout[2 3 4 5 6 7]"},
 	{"a race is not told again", expired + "c1 refresh r0 200\n" + loop(6, "c1 refresh r0 401 token_reused"), "two_refreshes[3 4 5 6 7 8 9]"},
 }
+
+// cutGET is a GET that a fault cuts after a while and Firefox sends ten times.
+var cutGET = strings.Repeat("slow 45ms cX me a0 0 lost\nslow 45ms cY me a0 0 lost\n", 5)
 
 // bent is a call with a token that the hub cannot read, for which the client refreshes once.
 func bent(generation int) string {
