@@ -58,18 +58,15 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 }
 
 // behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a 401 of its own,
-// shortly behind it (stall) or, by a caller that waited for a lock, soon behind the one before (apart): as many as 401s
-// came between two of them, or as these show (callers). Otherwise callers under a lock may try more than once each
+// shortly behind it (stall) or, by a caller that waited for a lock, soon behind the one before (lockTime): as many as
+// 401s came between two of them, or as these show (callers). Otherwise callers under a lock may try more than once each
 // (turns, crowdBefore), or it is 0.
 func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	free, before := 0, 0 // 401s that nothing in the row has followed yet; when the one before came
 	calls := c.callsOf(row[0])
 	var refused []*Exchange
 	alone := false // some of the row has no 401 of its own
-	patience := stall
-	if hasTimer(row, false) || hasBackoff(row) {
-		patience = apart
-	}
+	within := lockTime(row)
 	for i, r := range row {
 		between := 0
 		var last *Exchange
@@ -84,7 +81,7 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 			}
 		}
 		free, before = free+between-1, r.Arrival.Order
-		waits := i > 0 && (r.restSince(row[i-1]) <= patience || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
+		waits := i > 0 && (r.restSince(row[i-1]) <= within || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
 		alone = alone || last == nil || free < 0 || !waits && r.restSince(last) > stall
 		n = max(n, between)
 	}
@@ -95,6 +92,16 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 		n = max(n, callers(refused, roundsOf(refused)))
 	}
 	return n
+}
+
+// lockTime returns how long it takes at most from one caller's refresh under a lock to the next one's: each may prepare
+// its own (stall). But that is short (apart) where one caller may send all: by a timer or a backoff, or at its pauses
+// over a connection that it keeps.
+func lockTime(row []*Exchange) time.Duration {
+	if hasTimer(row, false) || hasBackoff(row) || keptConnections(row) > 0 && isOneCallers(pausesOf(row)) {
+		return apart
+	}
+	return stall
 }
 
 // callsOf returns whether a 401 calls for r, a refresh or a login: it is of the client of a login, or of the session of
