@@ -200,8 +200,8 @@ func (s *session) unsent(x *expiry, granted, r *Exchange) bool {
 	return false
 }
 
-// isOnly reports whether e asks for what other asked for, and nothing else of the session did shortly (reaction) before:
-// it is other, sent again.
+// isOnly reports whether e asks for what other asked for, and nothing else of the session did in the two seconds
+// (reaction) before: it is other, sent again.
 func (s *session) isOnly(other, e *Exchange) bool {
 	for i := len(s.exchanges) - len(s.from(e)) - 1; i >= 0 && s.exchanges[i].Arrival.until(&e.Arrival) <= reaction; i-- {
 		if before := s.exchanges[i]; before != other && before.address() == e.address() {

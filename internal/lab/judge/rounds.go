@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// cut returns the sizes of the parts of a row, each of which begins where begins says so of a request and the one before
-// it.
+// cut returns the sizes of the parts of a row. A part begins where begins says so of a request and the one before it.
 func cut(row []*Exchange, begins func(before, e *Exchange) bool) []int {
 	parts := []int{0}
 	for i, e := range row {
