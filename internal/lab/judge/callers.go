@@ -25,7 +25,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	row = withoutResent(row, false)
 	rounds := roundsOf(row)
 	tries, shown := len(row), callers(row, rounds)
-	mayBeOf := func(n int) bool { return n > 1 && tries <= (chain-1)*n }
+	mayBeOf := func(n int) bool { return tries <= (chain-1)*n }
 	beside := shown
 	isQueue, isRefused := false, row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
 	if c.areUneven(row) && !(isRefused && c.reactsTo(row)) {
