@@ -211,32 +211,43 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 	return i > 0 && s.exchanges[i-1].isLogin() && s.exchanges[i-1].Arrival.Order > first.Arrival.Order
 }
 
-// renewsMost reports whether most failures of a loop were renewed: the client's next request, sent at once (opening),
-// soon over the same connection (stall), or behind a refresh, was the same with a newer token or in a newer session,
-// and succeeded. Each call begins with the old
-// token, of which other rules tell. Any token is newer than one that the hub cannot read.
+// renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, of which other
+// rules tell.
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	renewed := 0
 	for i, last := range loop[:len(loop)-1] {
-		old, within := c.sessions[last.Session], opening
-		for _, b := range c.between(last, loop[i+1]) {
-			if cmp.Or(last.User, b.User) != b.User {
-				continue
-			}
-			isNewer := old != nil && c.isOf(b, old.exchanges[0]) || old == nil && last.Presented > Unset && mayBeSame(last, b)
-			if old != nil && b.isBeside(last) {
-				within = max(within, stall)
-			}
-			if b.isAccess() && b.succeeded() && b.goesTo(last) && isNewer && b.restSince(last) <= within {
-				renewed++
-			}
-			if !b.exchanged() {
-				break
-			}
-			within = pause
+		if c.isRenewed(last, c.between(last, loop[i+1])) {
+			renewed++
 		}
 	}
 	return renewed*4 >= (len(loop)-1)*3
+}
+
+// isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
+// same with a newer token or in a newer session, and succeeded. Any token is newer than one that the hub cannot read.
+// Where the newer token comes from a store, that takes longer (stall): it came over the connection of last, and was the
+// only one until the next failure (next: what came until then), so that nobody else works with that token.
+func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
+	old, within := c.sessions[last.Session], opening
+	renews := func(b *Exchange) bool {
+		isNewer := old != nil && c.isOf(b, old.exchanges[0]) || old == nil && last.Presented > Unset && mayBeSame(last, b)
+		return isNewer && b.isAccess() && b.succeeded() && b.goesTo(last)
+	}
+	for i, b := range next {
+		if cmp.Or(last.User, b.User) != b.User {
+			continue
+		}
+		rest := b.restSince(last)
+		fromStore := old != nil && b.isBeside(last) && rest <= stall && !slices.ContainsFunc(next[i+1:], renews)
+		if renews(b) && (rest <= within || fromStore) {
+			return true
+		}
+		if !b.exchanged() {
+			return false
+		}
+		within = pause
+	}
+	return false
 }
 
 // between returns what came between two requests.
