@@ -105,7 +105,8 @@ func lockTime(row []*Exchange) time.Duration {
 }
 
 // callsOf returns whether a 401 calls for r, a refresh or a login: it is of the client of a login, or of the session of
-// a refresh and for its pair or, where no token is spent, for the newest that the client had.
+// a refresh and for its pair or, where no token is spent, for the newest that the client had; or it had no token, and is
+// of the client or of an unknown one.
 func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 	if !r.isRefresh() {
 		owner := c.owners[r.Body]
@@ -119,7 +120,7 @@ func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 	}
 	return func(e *Exchange) bool {
 		if e.Session == "" {
-			return mayBeSame(e, r)
+			return mayBeSame(e, r) || e.isOfUnknown()
 		}
 		return e.Session == r.Session && e.Token.Generation >= generation
 	}
