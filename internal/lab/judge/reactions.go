@@ -57,41 +57,45 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	return n
 }
 
-// behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a 401 of its own,
-// shortly behind it (stall) or, by a caller that waited for a lock, soon behind the one before (lockTime): as many as
-// 401s came between two of them, or as these show (callers). Otherwise callers under a lock may try more than once each
-// (turns, crowdBefore), or it is 0.
+// behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a refusal of its own
+// (refusalsBefore), shortly behind it (stall) or, by a caller that waited for a lock, soon behind the one before
+// (lockTime): as many as refusals came between two of them, or as these show (callers). Otherwise callers under a lock
+// may try more than once each (turns, crowdBefore), or it is 0.
 func (c *trial) behindRefusals(row []*Exchange) (n int) {
-	free, before := 0, 0 // 401s that nothing in the row has followed yet; when the one before came
-	calls := c.callsOf(row[0])
-	var refused []*Exchange
-	alone := false // some of the row has no 401 of its own
-	within := lockTime(row)
+	var all []*Exchange
+	calls, within := c.callsOf(row[0]), lockTime(row)
+	free, alone := 0, false // refusals that nothing in the row has followed yet; some of the row has none of its own
 	for i, r := range row {
-		between := 0
-		var last *Exchange
-		at := c.after(r) - 1
-		for _, e := range c.record[max(0, at-lookBack):at] {
-			if e.callsForToken() && e.endedBefore(r) && inTime(e, r) && calls(e) {
-				last = e
-				if e.End.Order > before {
-					between++
-					refused = append(refused, e)
-				}
+		refused, between := c.refusalsBefore(r, calls), 0
+		for _, e := range refused {
+			if i == 0 || e.End.Order > row[i-1].Arrival.Order {
+				all = append(all, e)
+				between++
 			}
 		}
-		free, before = free+between-1, r.Arrival.Order
+		free += between - 1
 		waits := i > 0 && (r.restSince(row[i-1]) <= within || r.before != nil && r.before.isRefresh() && r.restSince(r.before) <= apart)
-		alone = alone || last == nil || free < 0 || !waits && r.restSince(last) > stall
+		alone = alone || len(refused) == 0 || free < 0 || !waits && r.restSince(refused[len(refused)-1]) > stall
 		n = max(n, between)
 	}
 	if alone {
-		return max(turns(row, len(refused)), crowdBefore(row, refused))
+		return max(turns(row, len(all)), crowdBefore(row, all))
 	}
-	if len(refused) > 1 {
-		n = max(n, callers(refused, roundsOf(refused)))
+	if len(all) > 1 {
+		n = max(n, callers(all, roundsOf(all)))
 	}
 	return n
+}
+
+// refusalsBefore returns what was refused before r, in time, and calls for r.
+func (c *trial) refusalsBefore(r *Exchange, calls func(*Exchange) bool) (refused []*Exchange) {
+	at := c.after(r) - 1
+	for _, e := range c.record[max(0, at-lookBack):at] {
+		if e.callsForToken() && e.endedBefore(r) && inTime(e, r) && calls(e) {
+			refused = append(refused, e)
+		}
+	}
+	return refused
 }
 
 // lockTime returns how long it takes at most from one caller's refresh under a lock to the next one's: each may prepare
@@ -104,7 +108,7 @@ func lockTime(row []*Exchange) time.Duration {
 	return stall
 }
 
-// callsOf returns whether a 401 calls for r, a refresh or a login: it is of the client of a login, or of the session of
+// callsOf returns whether a refusal calls for r, a refresh or a login: it is of the client of a login, or of the session of
 // a refresh and for its pair or, where no token is spent, for the newest that the client had; or it had no token, and is
 // of the client or of an unknown one.
 func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
@@ -133,7 +137,7 @@ func (e *Exchange) callsForToken() bool {
 		e.Session == "" && e.refused() && !e.isLogin() && e.Operation != "refresh"
 }
 
-// turns returns in how many turns a row came, if there were no more than 401s, and each is of the same number of tries,
+// turns returns in how many turns a row came, if there were no more than refusals, and each is of the same number of tries,
 // two to four with a pause between, but for the last one, which may be shorter; each turn begins right behind the one
 // before (opening), as under a lock. Otherwise it is 0.
 func turns(row []*Exchange, refused int) int {
@@ -145,10 +149,10 @@ func turns(row []*Exchange, refused int) int {
 	return len(sizes)
 }
 
-// crowdBefore returns how many callers the 401s show for which a row of refreshes or logins was sent: the most that
+// crowdBefore returns how many callers the refusals show for which a row of refreshes or logins was sent: the most that
 // came at once (stall), if some came side by side, or beside the row, and one of the row right behind another
-// (opening), as under a lock. It is 0 if the row has one caller's pauses, unless half of the 401s came behind its
-// first try: somebody refreshes ahead of time, say, and again behind its 401.
+// (opening), as under a lock. It is 0 if the row has one caller's pauses, unless half of the refusals came behind
+// its first try: somebody refreshes ahead of time, say, and again behind its 401.
 func crowdBefore(row, refused []*Exchange) (n int) {
 	all := slices.SortedFunc(slices.Values(slices.Concat(row, refused)), func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order })
 	behind := 0
