@@ -32,7 +32,10 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		shown, beside = 1, 1
 	}
 	if row[0].isRefresh() || row[0].isLogin() {
-		shown = max(shown, c.behindRefusals(sent), c.behindRefusals(withoutResent(sent, true)))
+		shown = max(shown, c.behindRefusals(sent))
+		if own := withoutResent(sent, true); len(own) < len(sent) {
+			shown = max(shown, c.behindRefusals(own))
+		}
 	}
 	if isRefused {
 		shown = c.callersAtExpiry(row, rounds, shown)

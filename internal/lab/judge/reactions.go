@@ -108,9 +108,9 @@ func lockTime(row []*Exchange) time.Duration {
 	return stall
 }
 
-// callsOf returns whether a refusal calls for r, a refresh or a login: it is of the client of a login, or of the session of
-// a refresh and for its pair or, where no token is spent, for the newest that the client had; or it had no token, and is
-// of the client or of an unknown one.
+// callsOf returns whether a refusal calls for r, a refresh or a login: it is of the client of a login, or of the
+// session of a refresh and for its pair or, where no token is spent, for the newest that the client had; or it had no
+// token, and is of the client or of an unknown one.
 func (c *trial) callsOf(r *Exchange) func(*Exchange) bool {
 	if !r.isRefresh() {
 		owner := c.owners[r.Body]
@@ -137,9 +137,9 @@ func (e *Exchange) callsForToken() bool {
 		e.Session == "" && e.refused() && !e.isLogin() && e.Operation != "refresh"
 }
 
-// turns returns in how many turns a row came, if there were no more than refusals, and each is of the same number of tries,
-// two to four with a pause between, but for the last one, which may be shorter; each turn begins right behind the one
-// before (opening), as under a lock. Otherwise it is 0.
+// turns returns in how many turns a row came, if there were no more than refusals, and each is of the same number of
+// tries, two to four with a pause between, but for the last one, which may be shorter; each turn begins right behind
+// the one before (opening), as under a lock. Otherwise it is 0.
 func turns(row []*Exchange, refused int) int {
 	sizes := cut(row, func(before, r *Exchange) bool { return r.restSince(before) <= opening })
 	last := len(sizes) - 1
@@ -151,8 +151,8 @@ func turns(row []*Exchange, refused int) int {
 
 // crowdBefore returns how many callers the refusals show for which a row of refreshes or logins was sent: the most that
 // came at once (stall), if some came side by side, or beside the row, and one of the row right behind another
-// (opening), as under a lock. It is 0 if the row has one caller's pauses, unless half of the refusals came behind
-// its first try: somebody refreshes ahead of time, say, and again behind its 401.
+// (opening), as under a lock. It is 0 if the row has one caller's pauses, unless half of the refusals came behind its
+// first try: somebody refreshes ahead of time, say, and again behind its 401.
 func crowdBefore(row, refused []*Exchange) (n int) {
 	all := slices.SortedFunc(slices.Values(slices.Concat(row, refused)), func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order })
 	behind := 0

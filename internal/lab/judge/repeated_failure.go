@@ -238,8 +238,10 @@ func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
 			continue
 		}
 		rest := b.restSince(last)
-		fromStore := old != nil && b.isBeside(last) && rest <= stall && !slices.ContainsFunc(next[i+1:], renews)
-		if renews(b) && (rest <= within || fromStore) {
+		fromStore := func() bool {
+			return old != nil && b.isBeside(last) && rest <= stall && !slices.ContainsFunc(next[i+1:], renews)
+		}
+		if renews(b) && (rest <= within || fromStore()) {
 			return true
 		}
 		if !b.exchanged() {
