@@ -77,7 +77,7 @@ func callers(row []*Exchange, rounds []int) int {
 		if alone && areSingle(row) {
 			n = max(n, first)
 		}
-		return n
+		return max(n, backOffAlike(pauses))
 	}
 	byAddress := addressesInTurn(row, pauses)
 	if byAddress > 1 && areMixed(row) {

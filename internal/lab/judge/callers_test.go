@@ -50,6 +50,9 @@ func TestCallers(t *testing.T) {
 		{"one, and three that begin behind its second try, who double their pauses: 17", oneAndThree + "after 295ms\n" + one + settled, "repeated_failure[" + numbers(2, 18) + "]"},
 		{"three side by side who try five times, the last time torn apart", numbered(3, "200ms", "400ms", "800ms", "1600ms") + "slow 5ms c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 503 injected\nafter 50ms\nslow 5ms c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 16) + "]"},
 		{"three that begin one after the other and double their pauses", backOff("150ms", "400ms", "430ms", "155ms", "402ms", "1430ms", "149ms", "410ms", "3430ms", "151ms", "399ms") + settled, ""},
+		{"three that begin evenly and double their pauses", backOff("117ms", "88ms", "89ms", "115ms", "89ms", "390ms", "113ms", "90ms") + settled, ""},
+		{"five that double their pauses, of whom two overlap", "slow 5ms c1 me a0 503 injected\nafter 3ms\nslow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms", "230ms") + "after 1ms\n" +
+			"slow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms", "725ms") + "after 1ms\nslow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms") + settled, ""},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +

@@ -97,11 +97,11 @@ func isBackoff(requests []*Exchange) bool {
 // backOffAlike returns how many callers may have sent a row with these pauses: they began one after the other and back
 // off alike, so that their tries come in rounds with the same pauses within each, and each round is further from the
 // one before, by a factor. It returns 1 if there are none, or fewer than two rounds and a try. What goes on at the same
-// pauses, or at once, is no next round.
+// pauses, or at once, is no next round, unless there are three of them.
 func backOffAlike(pauses []time.Duration) int {
 	for n := 2; 2*n <= len(pauses); n++ {
 		apart := (pauses[n-1] - pauses[0]).Abs() > max(Idle, pauses[0]/4)
-		if pauses[n-1] > atOnce && apart && areRounds(pauses, n) {
+		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) {
 			return n
 		}
 	}

@@ -212,36 +212,37 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 }
 
 // renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, of which other
-// rules tell.
+// rules tell. It may take the newer one from a store (fromStore), if nobody else works with that: no more requests with
+// newer tokens succeeded than failed.
 func (c *trial) renewsMost(loop []*Exchange) bool {
+	last := len(loop) - 1
+	all := c.between(loop[0], loop[last])
+	next := make(map[*Exchange]*Exchange) // what came next over the connection
+	served := 0
+	for _, e := range all {
+		next[e.before] = e
+		if c.isNewer(loop[0], e) && e.place() == loop[0].place() {
+			served++
+		}
+	}
 	renewed := 0
-	for i, last := range loop[:len(loop)-1] {
-		if c.isRenewed(last, c.between(last, loop[i+1])) {
+	for i, e := range loop[:last] {
+		if c.isRenewed(e, c.between(e, loop[i+1])) || served <= len(loop) && c.fromStore(e, next[e]) {
 			renewed++
 		}
 	}
-	return renewed*4 >= (len(loop)-1)*3
+	return renewed*4 >= last*3
 }
 
 // isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
-// same with a newer token or in a newer session, and succeeded. Any token is newer than one that the hub cannot read.
-// Where the newer token comes from a store, that takes longer (stall): it came over the connection of last, and was the
-// only one until the next failure (next: what came until then), so that nobody else works with that token.
+// same with a newer token, and succeeded.
 func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
-	old, within := c.sessions[last.Session], opening
-	renews := func(b *Exchange) bool {
-		isNewer := old != nil && c.isOf(b, old.exchanges[0]) || old == nil && last.Presented > Unset && mayBeSame(last, b)
-		return isNewer && b.isAccess() && b.succeeded() && b.goesTo(last)
-	}
-	for i, b := range next {
+	within := opening
+	for _, b := range next {
 		if cmp.Or(last.User, b.User) != b.User {
 			continue
 		}
-		rest := b.restSince(last)
-		fromStore := func() bool {
-			return old != nil && b.isBeside(last) && rest <= stall && !slices.ContainsFunc(next[i+1:], renews)
-		}
-		if renews(b) && (rest <= within || fromStore()) {
+		if c.isNewer(last, b) && b.goesTo(last) && b.restSince(last) <= within {
 			return true
 		}
 		if !b.exchanged() {
@@ -250,6 +251,24 @@ func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
 		within = pause
 	}
 	return false
+}
+
+// fromStore reports whether next, which came next over the connection of last, within 250 ms (stall), was the same with
+// a newer token, and succeeded.
+func (c *trial) fromStore(last, next *Exchange) bool {
+	return next != nil && last.Session != "" && c.isNewer(last, next) && next.goesTo(last) && next.restSince(last) <= stall
+}
+
+// isNewer reports whether b succeeded with a newer token than that of last, or in a newer session. Any token is newer
+// than one that the hub cannot read.
+func (c *trial) isNewer(last, b *Exchange) bool {
+	if !b.isAccess() || !b.succeeded() {
+		return false
+	}
+	if old := c.sessions[last.Session]; old != nil {
+		return c.isOf(b, old.exchanges[0])
+	}
+	return last.Presented > Unset && mayBeSame(last, b)
 }
 
 // between returns what came between two requests.
