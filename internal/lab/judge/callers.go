@@ -42,7 +42,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		isQueue = len(rounds) == 1 || isQuick(row) || c.waitsForPair(row)
 	}
 	switch {
-	case tries < chain, mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
+	case mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
 		return true
 	case shown == 1 && !isQueue, tries > (chain-1)*queue:
 		return false
@@ -83,8 +83,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if byAddress > 1 && areMixed(row) {
 		return byAddress
 	}
-	isWaves := first > 1 && areWaves(row, rounds, pauses)
-	if isOneCallers(pauses) && !isWaves || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
+	if isOneCallers(pauses) && !areWaves(row, rounds, pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
 	return max(takeTurns(row), first, backOffAlike(pauses), byAddress)
