@@ -193,11 +193,13 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 }
 
 // waitsForPair reports whether the client refreshed or logged in, or tried to, between the first and the last of a row,
-// but not for every other one: the others may wait for that.
+// but not for every other one: the others may wait for that. A login is the client's by its connection. Where each
+// request has one for itself, it may be, if none of the row came behind it.
 func (c *trial) waitsForPair(row []*Exchange) bool {
-	tries := 0
-	for _, e := range c.between(row[0], row[len(row)-1]) {
-		if e.isRefresh() && e.Session == row[0].Session || e.isLogin() && e.client == row[0].client {
+	first, last, tries := row[0], row[len(row)-1], 0
+	for _, e := range c.between(first, last) {
+		mayBeOwn := func() bool { return e.isSingle() && first.isSingle() && e.End.until(&last.sentAt) <= apart }
+		if e.isRefresh() && e.Session == first.Session || e.isLogin() && (e.client == first.client || mayBeOwn()) {
 			tries++
 		}
 	}
