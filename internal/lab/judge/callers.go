@@ -42,7 +42,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		isQueue = len(rounds) == 1 || isQuick(row) || c.waitsForPair(row)
 	}
 	switch {
-	case mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]):
+	case mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]), c.cameBackTogether(row):
 		return true
 	case shown == 1 && !isQueue, tries > (chain-1)*queue:
 		return false

@@ -206,26 +206,55 @@ func (c *trial) waitsForPair(row []*Exchange) bool {
 	return tries > 0 && 2*tries < len(row)
 }
 
-// cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between:
-// with a newer token or in a session that the user began later, and in time. over reports whether that time is over.
+// cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between.
+// over reports whether the time for that is over.
 func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
-	last, done, wait := row[len(row)-1], c.isDone(row), longestWait(row)
+	done, wait := c.isDone(row), longestWait(row)
+	return slices.Max(roundsOf(c.served(row, done, wait))), c.isPast(done) && c.waitIsOver(row[len(row)-1], wait)
+}
+
+// cameBackTogether reports whether as many as were refused in a row came back, and half of them together: none came
+// after the answer to another one.
+func (c *trial) cameBackTogether(row []*Exchange) bool {
+	if !row[0].refused() {
+		return false
+	}
+	back := c.served(row, c.isDone(row), longestWait(row))
+	if slices.Max(roundsOf(back)) < len(row) {
+		return false
+	}
+	var together []*Exchange
+	for _, e := range back {
+		if slices.ContainsFunc(together, e.follows) {
+			together = nil
+		}
+		if together = append(together, e); 2*len(together) >= len(row) {
+			return true
+		}
+	}
+	return false
+}
+
+// served returns the requests like those of a row that succeeded behind its first one, in time (reaction) after done
+// and what its answers asked to wait: with a newer token, or in a session that the user began later.
+func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served []*Exchange) {
+	first := row[0]
 	places := make(map[place]bool)
 	for _, e := range row {
 		places[e.place()] = true
 	}
-	s := c.sessions[last.Session]
-	renewed := s != nil && slices.ContainsFunc(s.from(row[0]), (*Exchange).exchanged)
-	var back []*Exchange
-	for _, e := range c.record[c.after(row[0]):] {
+	s := c.sessions[first.Session]
+	renewed := s != nil && slices.ContainsFunc(s.from(first), (*Exchange).exchanged)
+	for _, e := range c.record[c.after(first):] {
 		if done.until(&e.sentAt) > reaction+wait {
 			break
 		}
-		if places[e.place()] && e.succeeded() && c.isOf(e, row[0]) && (e.Session == row[0].Session || !renewed) {
-			back = append(back, e)
+		isOf := c.isOf(e, first) && (e.Session == first.Session || !renewed) || first.Session == "" && mayBeSame(first, e)
+		if places[e.place()] && e.succeeded() && isOf {
+			served = append(served, e)
 		}
 	}
-	return slices.Max(roundsOf(back)), c.isPast(done) && c.waitIsOver(last, wait)
+	return served
 }
 
 // isDone returns when the last of a row had its answer, or the refreshes and logins that came in time for that; now, if
