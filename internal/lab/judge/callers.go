@@ -60,7 +60,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
 //
 // Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each.
-// And if as many came in each of the first five rounds, there are no more callers.
+// And if as many came in each of the first five rounds, there are no more callers, unless more connections took turns. A
+// lone caller may take its connections in turn, as Firefox does.
 func callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
 	if hasTimer(row, true) {
@@ -86,7 +87,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if isOneCallers(pauses) && !areWaves(row, rounds, pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
-	return max(takeTurns(row), first, backOffAlike(pauses), byAddress)
+	return max(first, backOffAlike(pauses), byAddress)
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
@@ -122,7 +123,7 @@ func keptConnections(row []*Exchange) (n int) {
 }
 
 // takeTurns returns how many connections took turns with the requests of a row, twice or more and always in the same
-// order, as those of workers do that have one each; 1 if they did not. One caller, too, may take turns with two.
+// order, as those of workers do that have one each; 1 if they did not.
 func takeTurns(row []*Exchange) int {
 	n := 1
 	for n < len(row) && row[n].Conn != row[0].Conn {
@@ -133,7 +134,7 @@ func takeTurns(row []*Exchange) int {
 			return 1
 		}
 	}
-	if n == 2 || 2*n > len(row) {
+	if 2*n > len(row) {
 		return 1
 	}
 	return n
