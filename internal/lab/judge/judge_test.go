@@ -392,6 +392,8 @@ func TestNotRepeated(t *testing.T) {
 		{"callers that gave up when a refresh failed, and four soon after, of which one comes again", four + "c1 refresh r0 500 injected\nafter 300ms\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "not_repeated[8 9 10 11]"},
 		{"callers that try their old token once more behind a refresh that failed, give up, and all come again later", "advance 15m\nc1 me/1 a0 | c2 me/2 a0 | c3 me/3 a0 401 token_expired\nc4 refresh r0 503 injected\n" +
 			"c1 me/2 a0 | c2 me/3 a0 401 token_expired\nafter 1s\nc1 me/1 a0 | c2 me/3 a0 | c3 me/2 a0 401 token_expired\nc4 refresh r0 200\nc1 me/1 a1 200\nc2 me/2 a1 200\nc3 me/3 a1 200\nafter 3s", ""},
+		{"callers that wait for a refresh, try again when it has failed, and are loaded once more", "open c5\nc2 me a0 | c3 me a0 | c4 me a0 200\nadvance 15m\nslow 6ms c1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nslow 6ms c4 refresh r0 503 injected\n" +
+			"slow 6ms c1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nslow 7ms c4 me a0 | c5 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 | c2 me a1 | c3 me a1 200\nafter 3s", ""},
 		{"callers that wait until a refresh is tried again, of which one comes again", four + "c1 refresh r0 500 injected\nafter 300ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "not_repeated[3 4 5 7]"},
 		{"one of two, whose refresh failed under a lock, and the other refreshes next", "advance 15m\nc1 me a0 | c2 me a0 401 token_expired\nc1 refresh r0 503 injected\nc2 refresh r0 200\nc2 me a1 200\nafter 3s", ""},
 		{"two of four, whose refreshes failed under a lock", four + loop(2, "c1 refresh r0 0 lost\nafter 100ms") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200") + "after 3s", ""},

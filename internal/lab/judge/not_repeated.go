@@ -65,9 +65,12 @@ func (s *session) abandoned(granted *Exchange) []*Exchange {
 			})
 		case e.saw("token_expired") && !after(e) && granted.End.until(&e.End) <= apart && e.Token.isOf(&granted.Current.Pair):
 			unsent.drop(e, func(before *Exchange) bool {
-				serial := !e.Browser && e.before != nil && before.endedBefore(e) && (last == nil || last.endedBefore(before))
-				again := last != nil && !last.exchanged() && last.endedBefore(e) && before.Arrival.Order < last.End.Order
-				return again || e.asksFor(before) && (serial || e.follows(before))
+				serial := !e.Browser && e.before != nil && (last == nil || last.endedBefore(before))
+				isSame := before.endedBefore(e) && e.asksFor(before)
+				if last != nil && !last.exchanged() && last.endedBefore(e) { // it failed, so that callers may try again
+					return isSame || before.Arrival.Order < last.End.Order
+				}
+				return isSame && (serial || e.follows(before))
 			})
 			unsent.add(e)
 		}
