@@ -212,24 +212,29 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 }
 
 // renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, of which other
-// rules tell. It may take the newer one from a store (fromStore), if nobody else works with that: no more requests with
-// newer tokens succeeded than failed.
+// rules tell. Either the client's next request shows it (isRenewed), or nobody else works with the newer tokens (as many
+// requests failed as succeeded with these, or more), and each call took one from a store (fromStore) or refreshed.
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	last := len(loop) - 1
-	all := c.between(loop[0], loop[last])
 	next := make(map[*Exchange]*Exchange) // what came next over the connection
-	served := 0
-	for _, e := range all {
+	served, refreshed := 0, 0
+	for _, e := range c.between(loop[0], loop[last]) {
 		next[e.before] = e
-		if c.isNewer(loop[0], e) && e.place() == loop[0].place() {
+		switch {
+		case c.isNewer(loop[0], e) && e.place() == loop[0].place():
 			served++
+		case e.exchanged() && e.Session == loop[0].Session:
+			refreshed++
 		}
 	}
-	renewed := 0
+	alone, renewed := served <= len(loop), 0
 	for i, e := range loop[:last] {
-		if c.isRenewed(e, c.between(e, loop[i+1])) || served <= len(loop) && c.fromStore(e, next[e]) {
+		if c.isRenewed(e, c.between(e, loop[i+1])) || alone && c.fromStore(e, next[e]) {
 			renewed++
 		}
+	}
+	if alone {
+		renewed = max(renewed, min(served, refreshed))
 	}
 	return renewed*4 >= last*3
 }
