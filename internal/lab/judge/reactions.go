@@ -249,8 +249,10 @@ func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served [
 		if done.until(&e.sentAt) > reaction+wait {
 			break
 		}
-		isOf := c.isOf(e, first) && (e.Session == first.Session || !renewed) || first.Session == "" && mayBeSame(first, e)
-		if places[e.place()] && e.succeeded() && isOf {
+		if !places[e.place()] || !e.succeeded() {
+			continue
+		}
+		if c.isOf(e, first) && (e.Session == first.Session || !renewed) || first.Session == "" && mayBeSame(first, e) {
 			served = append(served, e)
 		}
 	}
