@@ -213,13 +213,16 @@ func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 	return slices.Max(roundsOf(c.served(row, done, wait))), c.isPast(done) && c.waitIsOver(row[len(row)-1], wait)
 }
 
-// cameBackTogether reports whether as many as were refused in a row came back, and half of them together: none came
-// after the answer to another one.
+// cameBackTogether reports whether as many as were refused in a row came back right behind the refresh or login that was
+// in time for all of them (stall), and half of them together: none came after the answer to another one. What comes by a
+// timer or a backoff does not wait.
 func (c *trial) cameBackTogether(row []*Exchange) bool {
-	if !row[0].refused() {
+	done := c.isDone(row)
+	if !row[0].refused() || done.Machine.Sub(row[0].free.Machine) > reaction || hasTimer(row, true) || hasBackoff(row) {
 		return false
 	}
-	back := c.served(row, c.isDone(row), longestWait(row))
+	back := c.served(row, done, longestWait(row))
+	back = slices.DeleteFunc(back, func(e *Exchange) bool { return done.until(&e.sentAt) > stall })
 	if slices.Max(roundsOf(back)) < len(row) {
 		return false
 	}
@@ -264,11 +267,14 @@ func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served [
 func (c *trial) isDone(row []*Exchange) Mark {
 	last := row[len(row)-1]
 	done := last.free
+	isOwn := func(e *Exchange) bool {
+		return e.isRefresh() && e.Session == last.Session || (e.isLogin() || e.isRefresh() && last.Session == "") && mayBeSame(last, e)
+	}
 	for _, e := range c.record[c.after(row[0]):] {
 		switch {
 		case done.until(&e.sentAt) > reaction:
 			return done
-		case !(e.isRefresh() && e.Session == last.Session || e.isLogin() && mayBeSame(last, e)):
+		case !isOwn(e):
 		case e.End.Order == 0:
 			return c.now
 		case e.End.Order > done.Order:
