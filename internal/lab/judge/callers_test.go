@@ -55,6 +55,7 @@ func TestCallers(t *testing.T) {
 			"slow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms", "725ms") + "after 1ms\nslow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms") + settled, ""},
 		{"one with pauses by chance, whose four connections take turns, as in Firefox", "c2 me a0 | c3 me a0 | c4 me a0 200\n" + each("%s me a0 503 injected", "slow 6ms c1", "after 170ms\nslow 6ms c2", "after 390ms\nslow 6ms c3", "after 260ms\nslow 6ms c4",
 			"after 440ms\nslow 6ms c1", "after 120ms\nslow 6ms c2", "after 310ms\nslow 6ms c3", "after 230ms\nslow 6ms c4", "after 480ms\nslow 6ms c1") + settled, "repeated_failure[" + numbers(5, 13) + "]"},
+		{"one that tries three times, within a query that doubles its pauses", backOff("295ms", "595ms", "995ms", "296ms", "595ms", "1995ms", "295ms", "597ms", "3995ms", "295ms", "595ms") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +

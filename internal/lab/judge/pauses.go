@@ -97,11 +97,11 @@ func isBackoff(requests []*Exchange) bool {
 // backOffAlike returns how many callers may have sent a row with these pauses: they began one after the other and back
 // off alike, so that their tries come in rounds with the same pauses within each, and each round is further from the
 // one before, by a factor. It returns 1 if there are none, or fewer than two rounds and a try. What goes on at the same
-// pauses, or at once, is no next round, unless there are three of them.
+// pauses, or at once, is no next round, unless there are three of them. One caller may try so, too (areNested).
 func backOffAlike(pauses []time.Duration) int {
 	for n := 2; 2*n <= len(pauses); n++ {
 		apart := (pauses[n-1] - pauses[0]).Abs() > max(Idle, pauses[0]/4)
-		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) {
+		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) && !areNested(pauses, n) {
 			return n
 		}
 	}
@@ -123,6 +123,20 @@ func areRounds(pauses []time.Duration, n int) bool {
 		}
 	}
 	return true
+}
+
+// areNested reports whether pauses are those of one caller who tries n times, and again: the rests behind the rounds
+// double, and the rounds' distances do not.
+func areNested(pauses []time.Duration, n int) bool {
+	double := true
+	for i := 2*n - 1; i < len(pauses); i += n {
+		double = double && isNear(pauses[i], 2*pauses[i-n])
+	}
+	var first, second time.Duration
+	for i, rest := range pauses[:n] {
+		first, second = first+rest, second+pauses[n+i]
+	}
+	return double && !isNear(second, 2*first)
 }
 
 // isNear reports whether a pause is as long as another one, but for what a timer may be late.
