@@ -216,10 +216,8 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 // requests failed as succeeded with these, or more), and each call took one from a store (fromStore) or refreshed.
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	last := len(loop) - 1
-	next := make(map[*Exchange]*Exchange) // what came next over the connection
 	served, refreshed := 0, 0
 	for _, e := range c.between(loop[0], loop[last]) {
-		next[e.before] = e
 		switch {
 		case c.isNewer(loop[0], e) && e.place() == loop[0].place():
 			served++
@@ -227,14 +225,17 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 			refreshed++
 		}
 	}
-	alone, renewed := served <= len(loop), 0
+	renewed := 0
 	for i, e := range loop[:last] {
-		if c.isRenewed(e, c.between(e, loop[i+1])) || alone && c.fromStore(e, next[e]) {
+		if c.isRenewed(e, c.between(e, loop[i+1])) {
 			renewed++
 		}
 	}
-	if alone {
+	if served <= len(loop) {
 		renewed = max(renewed, min(served, refreshed))
+		if loop[0].Session != "" {
+			renewed = max(renewed, c.fromStore(loop))
+		}
 	}
 	return renewed*4 >= last*3
 }
@@ -258,10 +259,38 @@ func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
 	return false
 }
 
-// fromStore reports whether next, which came next over the connection of last, within 250 ms (stall), was the same with
-// a newer token, and succeeded.
-func (c *trial) fromStore(last, next *Exchange) bool {
-	return next != nil && last.Session != "" && c.isNewer(last, next) && next.goesTo(last) && next.restSince(last) <= stall
+// fromStore returns how many failures of a loop were followed within 250 ms (stall) by the same request with a newer
+// token, one by one. It came next over the connection, or over any if the loop has no timer: a poll with the old token
+// and one with the newer token do not wait for each other.
+func (c *trial) fromStore(loop []*Exchange) (n int) {
+	hasTimer := hasTimer(loop, false)
+	var open []*Exchange // failures that nothing has followed yet
+	next := 0
+	for _, e := range c.record[c.after(loop[0])-1:] {
+		isNext := next < len(loop) && e == loop[next]
+		if !isNext && next == len(loop) && len(open) == 0 {
+			break
+		}
+		open = slices.DeleteFunc(open, func(failed *Exchange) bool {
+			return e.restSince(failed) > stall || isNext && e.Conn == failed.Conn // its caller goes on
+		})
+		if isNext {
+			if len(open) == 2 && e.isSingle() { // which is whose is not known: these may be tries of one caller
+				open = open[1:]
+			}
+			open = append(open, e)
+			next++
+			continue
+		}
+		i := slices.IndexFunc(open, func(failed *Exchange) bool {
+			return (e.before == failed || !hasTimer) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
+		})
+		if i >= 0 {
+			open = slices.Delete(open, i, i+1)
+			n++
+		}
+	}
+	return n
 }
 
 // isNewer reports whether b succeeded with a newer token than that of last, or in a newer session. Any token is newer
@@ -271,7 +300,8 @@ func (c *trial) isNewer(last, b *Exchange) bool {
 		return false
 	}
 	if old := c.sessions[last.Session]; old != nil {
-		return c.isOf(b, old.exchanges[0])
+		isSame := b.Session == last.Session && last.Token != nil && b.Token.Generation <= last.Token.Generation
+		return c.isOf(b, old.exchanges[0]) && !isSame
 	}
 	return last.Presented > Unset && mayBeSame(last, b)
 }
