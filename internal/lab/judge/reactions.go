@@ -182,11 +182,13 @@ func (s *session) newest(r *Exchange) int {
 	return generation
 }
 
-// reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401.
+// reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401, and did
+// not go on for long (late) behind a success.
 func (c *trial) reactsTo(row []*Exchange) bool {
 	first, last := row[slices.IndexFunc(row, (*Exchange).refused)], row[len(row)-1]
 	reacts := func(e *Exchange) bool {
-		return e.Arrival.Order > first.Arrival.Order && inTime(last, e) && mayBeSame(first, e)
+		isDone := e.succeeded() && e.End.until(&last.sentAt) > late
+		return e.Arrival.Order > first.Arrival.Order && inTime(last, e) && mayBeSame(first, e) && !isDone
 	}
 	s := c.sessions[first.Session]
 	return slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(s.logouts, reacts) || slices.ContainsFunc(c.logins, reacts)
