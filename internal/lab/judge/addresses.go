@@ -62,7 +62,10 @@ func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
 		return 1
 	}
 	_, n := addresses(row)
-	return n
+	if n == 1 {
+		return 1
+	}
+	return callersByAddress(row)
 }
 
 // areMixed reports whether the addresses of a row come in no order that one caller keeps who goes through them: for two

@@ -91,6 +91,8 @@ func TestCallersByAddress(t *testing.T) {
 		{"three of an address each who never overlap, the last of whom is served at its second try", lone("1", "230ms") + lone("2", "1s") + lone("1", "180ms") + lone("3", "1ms") + lone("2", "500ms") + settled, ""},
 		{"three of an address each who back off by chance, in no order", lone("1", "30ms") + lone("2", "13ms") + lone("1", "24ms") + lone("3", "41ms") + lone("3", "36ms") + lone("2", "118ms") +
 			lone("1", "44ms") + lone("3", "21ms") + lone("2", "57ms") + lone("2", "34ms") + lone("3", "35ms") + lone("1", "1s") + settled, ""},
+		{"two workers in a queue, each with two jobs, three tries each", lone("1", "150ms") + lone("2", "100ms") + lone("1", "310ms") + lone("2", "270ms") + lone("1", "30ms") + lone("3", "260ms") + lone("2", "35ms") + lone("4", "20ms") +
+			lone("3", "280ms") + lone("4", "310ms") + lone("3", "290ms") + lone("4", "1s") + settled, ""},
 		{"one who tries two pages twice each, and comes back to them", lone("1", "200ms") + lone("1", "200ms") + lone("2", "200ms") + lone("2", "200ms") + lone("1", "200ms") + lone("1", "1s") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"one who goes through three addresses, again and again", loop(3, lone("1", "0s")+lone("2", "0s")+lone("3", "400ms")) + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one who goes through two addresses", loop(3, lone("1", "1s")+lone("2", "1s")) + settled, "repeated_failure[" + numbers(2, 7) + "]"},

@@ -223,9 +223,8 @@ func (c *trial) cameBackTogether(row []*Exchange) bool {
 	if !row[0].refused() || done.Machine.Sub(row[0].free.Machine) > reaction || hasTimer(row, true) || hasBackoff(row) {
 		return false
 	}
-	back := c.served(row, done, longestWait(row))
-	back = slices.DeleteFunc(back, func(e *Exchange) bool { return done.until(&e.sentAt) > stall })
-	if slices.Max(roundsOf(back)) < len(row) {
+	back := slices.DeleteFunc(c.served(row, done, longestWait(row)), func(e *Exchange) bool { return done.until(&e.sentAt) > stall })
+	if len(back) < len(row) {
 		return false
 	}
 	var together []*Exchange
