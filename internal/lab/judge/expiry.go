@@ -94,8 +94,11 @@ func (s *session) assign(r *Exchange, sent, gave *expiry) *expiry {
 // token was found revoked, not by its own race, and nothing of before had still to be sent again.
 func (s *session) overFor(x *expiry, r *Exchange) bool {
 	granted := x.granted[r.Token.Generation]
-	if granted == nil || !granted.endedBefore(r) {
+	switch {
+	case granted == nil || !granted.endedBefore(r):
 		return false
+	case len(x.late) > 0: // nothing is current in a session that has ended
+		return true
 	}
 	revoked := x.reused == nil && s.revoked.before(granted.Given.Generation, r) && !s.unsent(x, granted, r)
 	return granted.isOver(r) || s.expired.before(granted.Given.Generation, r) || revoked

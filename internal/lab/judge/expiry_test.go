@@ -88,6 +88,7 @@ func TestSpentRefreshToken(t *testing.T) {
 		{"at the next expiry", next + "c1 refresh r0 401 token_reused", "spent_refresh_token[3 6]"},
 		{"several times", next + "c1 refresh r0 401 token_reused\nc2 refresh r0 401 token_reused", "spent_refresh_token[3 6 7]"},
 		{"once the new pair was found expired", expired + "c1 refresh r0 200\nc1 me a1 401 token_expired\nc1 refresh r0 401 token_reused", "spent_refresh_token[3 5]"},
+		{"three times, once the new pair was expired by order", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r0 401 token_reused ordered\nc1 refresh r0 401 token_revoked\nafter 1s\nc1 refresh r0 401 token_revoked", "spent_refresh_token[3 5 6 7]"},
 		{"once the new pair was expired by order", expired + "c1 refresh r0 200\nc1 me a1 200\nc1 refresh r0 401 token_reused ordered", "spent_refresh_token[3 5]"},
 		{"with the new token", next + "c1 refresh r1 200\nc1 me a2 200", ""},
 		{"where the answer was lost", expired + "c1 refresh r0 200 lost\nadvance 15m\nc1 refresh r0 401 token_reused", ""},
