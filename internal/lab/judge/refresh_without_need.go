@@ -65,7 +65,7 @@ func (c *trial) isBehindRefusal(r *Exchange) bool {
 		case before.Session != "" && before.Session != r.Session, !mayBeSame(before, r):
 		case before.isAccess() && before.succeeded():
 			served = append(served, before)
-		case before.refused() && before.endedBefore(r) && !before.isLogin():
+		case before.refused() && before.endedBefore(r) && !before.isLogin() && !c.sessions[r.Session].isStale(before):
 			isDone := before.Session == "" && given != nil && before.endedBefore(given)
 			if !isDone && !slices.ContainsFunc(served, func(use *Exchange) bool {
 				return before.Session != "" || before.endedBefore(use) && use.goesTo(before)
@@ -200,8 +200,32 @@ func (s *session) callsFor(r *Exchange) bool {
 		case e.Hub != 401 || !e.endedBefore(r):
 		case followed > 0:
 			followed--
-		case !r.Policy.Spends() || e.isAccess() && e.Token.Generation < e.Current.Generation:
+		case !r.Policy.Spends() || e.isAccess() && e.Token.Generation < e.Current.Generation && !s.isStale(e):
 			return true
+		}
+	}
+	return false
+}
+
+// isStale reports whether e was refused for an older access token than the session has, for which the client had
+// refreshed twice before, over its connection or with one for each: it does not take the new ones. Tabs may each keep
+// one, and refresh for it once.
+func (s *session) isStale(e *Exchange) bool {
+	if !e.isAccess() || !e.refused() || e.Token.Generation >= e.Current.Generation {
+		return false
+	}
+	refreshed, refused := 0, false // refreshed: how often behind such a refusal
+	for _, before := range s.from(s.firstRefused[e.Token.Generation]) {
+		switch {
+		case before == e:
+			return false
+		case before.exchanged() && refused:
+			if refreshed++; refreshed == 2 {
+				return true
+			}
+			refused = false
+		case before.isAccess() && before.refused() && before.Token.Generation == e.Token.Generation && before.isBeside(e):
+			refused = true
 		}
 	}
 	return false
