@@ -199,7 +199,10 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 // request has one for itself, it may be, if none of the row came behind it.
 func (c *trial) waitsForPair(row []*Exchange) bool {
 	first, last, tries := row[0], row[len(row)-1], 0
-	for _, e := range c.between(first, last) {
+	for _, e := range c.alongside(first) {
+		if e.Arrival.Order > last.Arrival.Order {
+			break
+		}
 		mayBeOwn := func() bool { return e.isSingle() && first.isSingle() && e.End.until(&last.sentAt) <= apart }
 		if e.isRefresh() && e.Session == first.Session || e.isLogin() && (e.client == first.client || mayBeOwn()) {
 			tries++
@@ -263,6 +266,14 @@ func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served [
 	return served
 }
 
+// alongside returns what came after first, and before that what was still under way when first came.
+func (c *trial) alongside(first *Exchange) []*Exchange {
+	at := c.after(first) - 1
+	before := slices.Clone(c.record[max(0, at-lookBack):at])
+	before = slices.DeleteFunc(before, func(e *Exchange) bool { return e.End.Order > 0 && e.End.Order < first.Arrival.Order })
+	return append(before, c.record[at+1:]...)
+}
+
 // isDone returns when the last of a row had its answer, or the refreshes and logins that came in time for that; now, if
 // one is under way.
 func (c *trial) isDone(row []*Exchange) Mark {
@@ -271,7 +282,7 @@ func (c *trial) isDone(row []*Exchange) Mark {
 	isOwn := func(e *Exchange) bool {
 		return e.isRefresh() && e.Session == last.Session || (e.isLogin() || e.isRefresh() && last.Session == "") && mayBeSame(last, e)
 	}
-	for _, e := range c.record[c.after(row[0]):] {
+	for _, e := range c.alongside(row[0]) {
 		switch {
 		case done.until(&e.sentAt) > reaction:
 			return done
@@ -285,10 +296,11 @@ func (c *trial) isDone(row []*Exchange) Mark {
 	return done
 }
 
-// isOf reports whether e is of the session of before, or of one in which its user logged in later.
+// isOf reports whether e is of the session of before, or of one that its user got by a login later.
 func (c *trial) isOf(e, before *Exchange) bool {
 	s := c.sessions[e.Session]
-	return e.Session == before.Session || e.User == before.User && s.beganAfter(before) && s.exchanges[0].isLogin()
+	return e.Session == before.Session ||
+		e.User == before.User && s != nil && s.exchanges[0].isLogin() && s.exchanges[0].End.Order > before.Arrival.Order
 }
 
 // longestWait returns how long the answers ask to wait with Retry-After, at most.
