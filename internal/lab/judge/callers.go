@@ -59,8 +59,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
 // time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
 //
-// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each.
-// And if as many came in each of the first five rounds, there are no more callers, unless more connections took turns. A
+// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And
+// if as many came in each of the first five rounds, there are no more callers, unless more connections took turns. A
 // lone caller may take its connections in turn, as Firefox does.
 func callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)

@@ -218,9 +218,9 @@ func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 	return slices.Max(roundsOf(c.served(row, done, wait))), c.isPast(done) && c.waitIsOver(row[len(row)-1], wait)
 }
 
-// cameBackTogether reports whether as many as were refused in a row came back right behind the refresh or login that was
-// in time for all of them (stall), and half of them together: none came after the answer to another one. What comes by a
-// timer or a backoff does not wait.
+// cameBackTogether reports whether as many as were refused in a row came back right behind the refresh or login that
+// was in time for all of them (stall), and half of them together: none came after the answer to another one. What comes
+// by a timer or a backoff does not wait.
 func (c *trial) cameBackTogether(row []*Exchange) bool {
 	done := c.isDone(row)
 	if !row[0].refused() || done.Machine.Sub(row[0].free.Machine) > reaction || hasTimer(row, true) || hasBackoff(row) {

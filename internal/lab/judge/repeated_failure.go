@@ -212,8 +212,8 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 }
 
 // renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, of which other
-// rules tell. Either the client's next request shows it (isRenewed), or nobody else works with the newer tokens (as many
-// requests failed as succeeded with these, or more), and each call took one from a store (fromStore) or refreshed.
+// rules tell. Either the client's next request shows it (isRenewed), or nobody else works with the newer tokens (as
+// many requests failed as succeeded with these, or more), and each call took one from a store (fromStore) or refreshed.
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	last := len(loop) - 1
 	served, refreshed := 0, 0
