@@ -23,8 +23,7 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 // besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
 // or two if they came by a timer; two, if a client tried one again that had failed for now, and requests came
 // between; or if two refreshes came with one token, with nothing of the row between and before its successor was used,
-// and none of the row came by a timer. But a lone caller, too, may try one again that had failed for now, unless the
-// row was quick. 0: they show nothing.
+// and none of the row came by a timer (mayBeAnother). 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
@@ -43,7 +42,7 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		}
 		between := before != nil && i > first
 		again := before != nil && i == first && r.Token.Generation == before.Token.Generation &&
-			!s.used.before(row[0].Token.Generation+1, r) && (!before.failsForNow() || isQuick(row))
+			!s.used.before(row[0].Token.Generation+1, r) && c.mayBeAnother(r, before, row)
 		if meanwhile > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
 			n = max(n, 2)
 		}
@@ -55,6 +54,16 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		}
 	}
 	return n
+}
+
+// mayBeAnother reports whether a refresh that sends the token of the one before may be another caller's. A lone caller,
+// too, tries one again that had failed for now, unless the row was quick, or that was refused, unless a rule about
+// refreshes shows it.
+func (c *trial) mayBeAnother(r, before *Exchange, row []*Exchange) bool {
+	if before.failsForNow() {
+		return isQuick(row)
+	}
+	return c.told[r] || !r.follows(before)
 }
 
 // behindRefusals returns how many callers a row of refreshes or logins shows, if each was sent for a refusal of its own
