@@ -4,6 +4,7 @@ package judge
 
 import (
 	"cmp"
+	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -208,7 +209,7 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 // request has one for itself, it may be, if none of the row came behind it.
 func (c *trial) waitsForPair(row []*Exchange) bool {
 	first, last, tries := row[0], row[len(row)-1], 0
-	for _, e := range c.alongside(first) {
+	for e := range c.alongside(first) {
 		if e.Arrival.Order > last.Arrival.Order {
 			break
 		}
@@ -275,12 +276,18 @@ func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served [
 	return served
 }
 
-// alongside returns what came after first, and before that what was still under way when first came.
-func (c *trial) alongside(first *Exchange) []*Exchange {
+// alongside iterates over what came after first, and before that over what was still under way when first came.
+func (c *trial) alongside(first *Exchange) iter.Seq[*Exchange] {
 	at := c.after(first) - 1
-	before := slices.Clone(c.record[max(0, at-lookBack):at])
-	before = slices.DeleteFunc(before, func(e *Exchange) bool { return e.End.Order > 0 && e.End.Order < first.Arrival.Order })
-	return append(before, c.record[at+1:]...)
+	return func(yield func(*Exchange) bool) {
+		for i := max(0, at-lookBack); i < len(c.record); i++ {
+			e := c.record[i]
+			isBeside := i > at || i < at && (e.End.Order == 0 || e.End.Order > first.Arrival.Order)
+			if isBeside && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // isDone returns when the last of a row had its answer, or the refreshes and logins that came in time for that; now, if
@@ -291,7 +298,7 @@ func (c *trial) isDone(row []*Exchange) Mark {
 	isOwn := func(e *Exchange) bool {
 		return e.isRefresh() && e.Session == last.Session || (e.isLogin() || e.isRefresh() && last.Session == "") && mayBeSame(last, e)
 	}
-	for _, e := range c.alongside(row[0]) {
+	for e := range c.alongside(row[0]) {
 		switch {
 		case done.until(&e.sentAt) > reaction:
 			return done
