@@ -40,7 +40,7 @@ func addresses(row []*Exchange) (all, atOneTime int) {
 // refused, as many again may have waited for these: jobs in a queue.
 func callersByAddress(row []*Exchange) int {
 	all, atOneTime := addresses(row)
-	if slices.ContainsFunc(row, (*Exchange).refused) {
+	if atOneTime == 1 || slices.ContainsFunc(row, (*Exchange).refused) {
 		return atOneTime
 	}
 	return min(all, 2*atOneTime)
@@ -59,10 +59,6 @@ func addressesInTurn(row []*Exchange, pauses []time.Duration) int {
 		}
 	}
 	if 2*quick > changes {
-		return 1
-	}
-	_, n := addresses(row)
-	if n == 1 {
 		return 1
 	}
 	return callersByAddress(row)

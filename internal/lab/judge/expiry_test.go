@@ -120,8 +120,6 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"of a tab, behind a refresh of another that came before its 401", "advance 13m\nc3 refresh r0 200\nc1 me a0 401 token_expired\nc1 me a1 200\nafter 50ms\nc3 refresh r1 200\nc1 me a2 200", ""},
 		{"for a request without a token", "c1 me - 401 token_missing\nc1 refresh r0 200", ""},
 		{"for a wrong password", "c1 login - 401 invalid_credentials injected\nc1 refresh r0 200", "early_refresh[3]"},
-		{"behind each 401 for the access token of the login, at the second expiry", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 16m\n" + each("c1 me a0 401 token_expired\nc1 refresh %s\nafter 1s", "r1 200\nc1 me a2 200", "r2 200\nc1 me a3 200", "r3 200\nc1 me a4 200", "r4 200\nc1 me a5 200") + "after 3s", "refresh_without_need[9 12 15]"},
-		{"once for each tab that kept the first access token", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 16m\n" + "c1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a2 200\nafter 3s\nc2 me a0 401 token_expired\nc2 refresh r2 200\nc2 me a3 200\nafter 3s", ""},
 		{"three times, but not within a lifetime", "c1 refresh r0 200\nadvance 7m\nc1 refresh r1 200\nadvance 7m\nadvance 2m\nc1 refresh r2 200", "early_refresh[2 3]"},
 		{"three times in more than a lifetime, with others on time between", "c1 refresh r0 200\nadvance 8m\nc1 refresh r1 200\nadvance 1m\nc1 refresh r2 200\nadvance 8m\n" +
 			"c1 refresh r3 200\nadvance 1m\nc1 refresh r4 200", "early_refresh[2 4 6]"},
@@ -159,5 +157,14 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"each of three callers of a page that loads three times, without rotation", "policy keep\n" + loop(3, "c1 refresh r0 | c2 refresh r0 200\nc3 refresh r0 200\nafter 1s"), "refresh_without_need[2 5 8]"},
 		{"each of five callers without rotation", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired") + loop(5, "c1 refresh r0 200") + loop(5, "c1 me a5 200"), ""},
 		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
+	})
+}
+
+// TestRefreshForOldAccessToken: who refreshes for one old access token again and again does not take the new ones.
+func TestRefreshForOldAccessToken(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
+		{"behind each 401 for the access token of the login, at the second expiry", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 16m\n" + each("c1 me a0 401 token_expired\nc1 refresh %s\nafter 1s", "r1 200\nc1 me a2 200", "r2 200\nc1 me a3 200", "r3 200\nc1 me a4 200", "r4 200\nc1 me a5 200") + "after 3s", "refresh_without_need[9 12 15]"},
+		{"once for each tab that kept the first access token", expired + "c1 refresh r0 200\nc1 me a1 200\nadvance 16m\n" + "c1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a2 200\nafter 3s\nc2 me a0 401 token_expired\nc2 refresh r2 200\nc2 me a3 200\nafter 3s", ""},
 	})
 }

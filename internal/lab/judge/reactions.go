@@ -232,8 +232,11 @@ func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 // was in time for all of them (stall), and half of them together: none came after the answer to another one. What comes
 // by a timer or a backoff does not wait.
 func (c *trial) cameBackTogether(row []*Exchange) bool {
+	if !row[0].refused() || hasTimer(row, true) || hasBackoff(row) {
+		return false
+	}
 	done := c.isDone(row)
-	if !row[0].refused() || done.Machine.Sub(row[0].free.Machine) > reaction || hasTimer(row, true) || hasBackoff(row) {
+	if done.Machine.Sub(row[0].free.Machine) > reaction {
 		return false
 	}
 	back := slices.DeleteFunc(c.served(row, done, longestWait(row)), func(e *Exchange) bool { return done.until(&e.sentAt) > stall })
