@@ -172,11 +172,12 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 	return rows
 }
 
-// isNextPart reports whether e asks for another part of a download than the last of a row, which got some of its part
-// although a fault cut it. That was not in vain.
+// isNextPart reports whether e goes on with a download, of which the last of a row got some although a fault cut it.
+// That was not in vain.
 func (e *Exchange) isNextPart(row []*Exchange) bool {
 	last := row[len(row)-1]
-	return last.Hub == http.StatusPartialContent && !last.isCut() && !e.asksFor(last)
+	isPart := last.Hub == http.StatusPartialContent || last.Lost && e.Hub == http.StatusPartialContent
+	return isPart && !last.isCut() && !e.asksFor(last)
 }
 
 // mayJoin reports whether e may be a link of a chain with one of a row.
@@ -260,8 +261,8 @@ func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
 }
 
 // fromStore returns how many failures of a loop were followed within 250 ms (stall) by the same request with a newer
-// token, one by one. It came next over the connection, or over any if the loop has no timer: a poll with the old token
-// and one with the newer token do not wait for each other.
+// token, one by one: over its connection or with one for each, or over any if the loop has no timer, since a poll with
+// the old token and one with the newer token do not wait for each other.
 func (c *trial) fromStore(loop []*Exchange) (n int) {
 	hasTimer := hasTimer(loop, false)
 	var open []*Exchange // failures that nothing has followed yet
@@ -283,7 +284,7 @@ func (c *trial) fromStore(loop []*Exchange) (n int) {
 			continue
 		}
 		i := slices.IndexFunc(open, func(failed *Exchange) bool {
-			return (e.before == failed || !hasTimer) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
+			return (e.isBeside(failed) || !hasTimer) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
 		})
 		if i >= 0 {
 			open = slices.Delete(open, i, i+1)
