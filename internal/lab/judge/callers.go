@@ -27,7 +27,8 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	tries, shown := len(row), callers(row, rounds)
 	mayBeOf := func(n int) bool { return tries <= (chain-1)*n }
 	beside := shown
-	isQueue, isRefused := false, row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
+	isRefused := row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
+	isQueue := isRefused && (len(rounds) == 1 || isQuick(row)) || slices.ContainsFunc(row, (*Exchange).callsForToken) && c.waitsForPair(row)
 	if c.areUneven(row) && !(isRefused && c.reactsTo(row)) {
 		shown, beside = 1, 1
 	}
@@ -39,7 +40,6 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	}
 	if isRefused {
 		shown = c.callersAtExpiry(row, rounds, shown)
-		isQueue = len(rounds) == 1 || isQuick(row) || c.waitsForPair(row)
 	}
 	switch {
 	case mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]), c.cameBackTogether(row):
@@ -78,7 +78,7 @@ func callers(row []*Exchange, rounds []int) int {
 		if alone && areSingle(row) {
 			n = max(n, first)
 		}
-		return max(n, backOffAlike(pauses))
+		return max(n, backOffAlike(row, pauses))
 	}
 	byAddress := addressesInTurn(row, pauses)
 	if byAddress > 1 && areMixed(row) {
@@ -87,7 +87,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if isOneCallers(pauses) && !areWaves(row, rounds, pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
 		return 1
 	}
-	return max(first, backOffAlike(pauses), byAddress)
+	return max(first, backOffAlike(row, pauses), byAddress)
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the

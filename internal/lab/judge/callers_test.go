@@ -39,7 +39,8 @@ func TestCallers(t *testing.T) {
 		{"a page without a pause: 241", "browser\n" + loop(241, "c1 me a0 503 injected") + settled, "repeated_failure[" + numbers(2, 242) + "]"},
 		{"a page with pauses: four", "browser\n" + loop(4, "c1 me a0 503 injected\nafter 50ms") + settled, ""},
 		{"a page with pauses: five", "browser\n" + loop(5, "c1 me a0 503 injected\nafter 50ms") + settled, "repeated_failure[2 3 4 5 6]"},
-		{"six side by side, and four ticks of one", numbered(6, "300ms") + loop(4, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, ""},
+		{"six side by side, and three ticks of one", numbered(6, "300ms") + loop(3, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, ""},
+		{"six side by side, and four more of one by its timer", numbered(6, "300ms") + loop(4, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, "repeated_failure[" + numbers(2, 11) + "]"},
 		{"six side by side, and five ticks of one", numbered(6, "500ms") + loop(5, "slow 5ms c2 me a0 503 injected\nafter 300ms") + settled, "repeated_failure[" + numbers(2, 12) + "]"},
 		{"two without end, while they go on", loop(121, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 243) + "]"},
 		{"three side by side: five rounds of three", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + settled, "repeated_failure[" + numbers(2, 16) + "]"},
@@ -56,6 +57,7 @@ func TestCallers(t *testing.T) {
 		{"one with pauses by chance, whose four connections take turns, as in Firefox", "c2 me a0 | c3 me a0 | c4 me a0 200\n" + each("%s me a0 503 injected", "slow 6ms c1", "after 170ms\nslow 6ms c2", "after 390ms\nslow 6ms c3", "after 260ms\nslow 6ms c4",
 			"after 440ms\nslow 6ms c1", "after 120ms\nslow 6ms c2", "after 310ms\nslow 6ms c3", "after 230ms\nslow 6ms c4", "after 480ms\nslow 6ms c1") + settled, "repeated_failure[" + numbers(5, 13) + "]"},
 		{"one that tries three times, within a query that doubles its pauses", backOff("295ms", "595ms", "995ms", "296ms", "595ms", "1995ms", "295ms", "597ms", "3995ms", "295ms", "595ms") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
+		{"one that tries three times at once, within a query that doubles its pauses", backOff("0s", "0s", "995ms", "0s", "0s", "1995ms", "0s", "0s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
 		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +

@@ -32,9 +32,22 @@ func isOneCallers(pauses []time.Duration) bool {
 	return true
 }
 
-// hasTimer reports whether five in a row came by one timer (isTimer).
+// hasTimer reports whether five in a row, or five over one connection, came by one timer (isTimer).
 func hasTimer(row []*Exchange, alone bool) bool {
-	return hasRun(row, chain, func(five []*Exchange) bool { return isTimer(five, alone) })
+	is := func(five []*Exchange) bool { return isTimer(five, alone) }
+	if hasRun(row, chain, is) {
+		return true
+	}
+	byConn := make(map[int64][]*Exchange)
+	for _, e := range row {
+		byConn[e.Conn] = append(byConn[e.Conn], e)
+	}
+	for _, own := range byConn {
+		if len(own) < len(row) && hasRun(own, chain, is) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the
@@ -94,14 +107,14 @@ func isBackoff(requests []*Exchange) bool {
 	return least >= 1.3 && most <= 3.5 && most <= least*1.25
 }
 
-// backOffAlike returns how many callers may have sent a row with these pauses: they began one after the other and back
+// backOffAlike returns how many callers may have sent a row, which has these pauses: they began one after the other and back
 // off alike, so that their tries come in rounds with the same pauses within each, and each round is further from the
 // one before, by a factor. It returns 1 if there are none, or fewer than two rounds and a try. What goes on at the same
 // pauses, or at once, is no next round, unless there are three of them. One caller may try so, too (areNested).
-func backOffAlike(pauses []time.Duration) int {
+func backOffAlike(row []*Exchange, pauses []time.Duration) int {
 	for n := 2; 2*n <= len(pauses); n++ {
 		apart := (pauses[n-1] - pauses[0]).Abs() > max(Idle, pauses[0]/4)
-		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) && !areNested(pauses, n) {
+		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) && !areNested(row, pauses, n) {
 			return n
 		}
 	}
@@ -125,18 +138,24 @@ func areRounds(pauses []time.Duration, n int) bool {
 	return true
 }
 
-// areNested reports whether pauses are those of one caller who tries n times, and again: the rests behind the rounds
-// double, and the rounds' distances do not.
-func areNested(pauses []time.Duration, n int) bool {
-	double := true
-	for i := 2*n - 1; i < len(pauses); i += n {
-		double = double && isNear(pauses[i], 2*pauses[i-n])
+// areNested reports whether a row is of one caller who tries n times, and again: the tries come at once, over the
+// connection of the one before or each over one for itself, or the rests behind the rounds double, and the rounds'
+// distances do not.
+func areNested(row []*Exchange, pauses []time.Duration, n int) bool {
+	quick, double := true, true
+	for i, rest := range pauses {
+		switch {
+		case (i+1)%n > 0:
+			quick = quick && rest <= atOnce && row[i+1].isBeside(row[i])
+		case i >= n:
+			double = double && isNear(rest, 2*pauses[i-n])
+		}
 	}
 	var first, second time.Duration
 	for i, rest := range pauses[:n] {
 		first, second = first+rest, second+pauses[n+i]
 	}
-	return double && !isNear(second, 2*first)
+	return quick || double && !isNear(second, 2*first)
 }
 
 // isNear reports whether a pause is as long as another one, but for what a timer may be late.

@@ -205,8 +205,9 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 }
 
 // waitsForPair reports whether the client refreshed or logged in, or tried to, between the first and the last of a row,
-// but not for every other one: the others may wait for that. A login is the client's by its connection. Where each
-// request has one for itself, it may be, if none of the row came behind it.
+// but not for every other one: the others may wait for that. A login is the client's by its connection, and so is a
+// refresh behind a row without a session. Where each request has one for itself, it may be, if none of the row came
+// behind it.
 func (c *trial) waitsForPair(row []*Exchange) bool {
 	first, last, tries := row[0], row[len(row)-1], 0
 	for e := range c.alongside(first) {
@@ -214,7 +215,8 @@ func (c *trial) waitsForPair(row []*Exchange) bool {
 			break
 		}
 		mayBeOwn := func() bool { return e.isSingle() && first.isSingle() && e.End.until(&last.sentAt) <= apart }
-		if e.isRefresh() && e.Session == first.Session || e.isLogin() && (e.client == first.client || mayBeOwn()) {
+		isOwn := e.isRefresh() && e.Session == first.Session
+		if isOwn || (e.isLogin() || e.isRefresh() && first.Session == "") && (e.client == first.client || mayBeOwn()) {
 			tries++
 		}
 	}
@@ -232,7 +234,7 @@ func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 // was in time for all of them (stall), and half of them together: none came after the answer to another one. What comes
 // by a timer or a backoff does not wait.
 func (c *trial) cameBackTogether(row []*Exchange) bool {
-	if !row[0].refused() || hasTimer(row, true) || hasBackoff(row) {
+	if !row[0].refused() || hasTimer(row, false) || hasBackoff(row) {
 		return false
 	}
 	done := c.isDone(row)

@@ -273,11 +273,11 @@ func (c *trial) fromStore(loop []*Exchange) (n int) {
 			break
 		}
 		open = slices.DeleteFunc(open, func(failed *Exchange) bool {
-			return e.restSince(failed) > stall || isNext && e.Conn == failed.Conn // its caller goes on
+			return e.restSince(failed) > stall
 		})
 		if isNext {
-			if len(open) == 2 && e.isSingle() { // which is whose is not known: these may be tries of one caller
-				open = open[1:]
+			if i := slices.IndexFunc(open, e.isBeside); i >= 0 && slices.ContainsFunc(open[i+1:], e.isBeside) {
+				open = slices.Delete(open, i, i+1) // a third one: these may be tries of one caller
 			}
 			open = append(open, e)
 			next++

@@ -43,7 +43,7 @@ func (c *trial) retryAfterIgnored() {
 			k.user, k.body = "", e.Body^e.Presented
 		}
 		if lines[k] == nil {
-			lines[k] = &line{trial: c}
+			lines[k] = &line{trial: c, renewals: make(map[string]*renewal)}
 		}
 		if p := lines[k].add(e); p != nil {
 			all = append(all, p)
@@ -72,10 +72,15 @@ func (c *trial) retryAfterIgnored() {
 // line is the same request of a user, time and again.
 type line struct {
 	*trial
-	all     []*Exchange // in order of arrival
-	pleas   []*plea     // that may still be kept
-	unsent  []*Exchange // were answered 401, and have not been sent again with a new token
-	renewed *Exchange   // the first with the newest token
+	all      []*Exchange         // in order of arrival
+	pleas    []*plea             // that may still be kept
+	renewals map[string]*renewal // by session
+}
+
+// renewal is the first use of a session's newest token, and what that may have renewed.
+type renewal struct {
+	first  *Exchange
+	unsent []*Exchange // were answered 401 since the renewal before, and have not been sent again with a new token
 }
 
 // plea is an answer that asked for patience, and what came of it.
@@ -92,15 +97,11 @@ type plea struct {
 
 // add takes the next request, and returns what its answer asks for, or nil.
 func (l *line) add(e *Exchange) *plea {
-	e.plea, e.keeps = nil, nil
+	e.plea, e.keeps, e.again = nil, nil, false
 	l.all = append(l.all, e)
 	l.match(e)
-	if e.isAccess() && (l.renewed == nil || e.Token.Generation > l.renewed.Token.Generation) {
-		l.renewed = e
-	}
-	e.again = l.isSentAgain(e)
-	if e.isAccess() && e.refused() {
-		l.unsent = append(l.unsent, e)
+	if e.isAccess() {
+		l.renew(e)
 	}
 	if !e.received() || !e.failed() || e.RetryAfter == 0 {
 		return nil
@@ -110,19 +111,31 @@ func (l *line) add(e *Exchange) *plea {
 	return e.plea
 }
 
-// isSentAgain reports whether e may be one of the requests that were answered 401 and wait to be sent again, and drops
-// that: with the next token, in the five seconds from its issue, and right behind its first use (stall).
-func (l *line) isSentAgain(e *Exchange) bool {
-	i := slices.IndexFunc(l.unsent, e.asksFor)
-	if i < 0 || !e.isAccess() || !e.Token.isOf(&e.Current.Pair) || l.unsent[i].Token.isOf(&e.Current.Pair) ||
-		e.Arrival.Hub.Sub(e.Token.Issued) > pause || l.renewed.Arrival.until(&e.Arrival) > stall {
-		return false
+// renew notes whether e, which used an access token, may be one of the requests that were answered 401 and wait to be
+// sent again: it comes with the next token, in the five seconds from its issue, and right behind its first use (stall).
+// What was answered before the last renewal waits no more.
+func (l *line) renew(e *Exchange) {
+	r := l.renewals[e.Session]
+	if r == nil {
+		r = &renewal{first: e}
+		l.renewals[e.Session] = r
 	}
-	if p := l.unsent[i].plea; p != nil {
-		p.renewed = e
+	if e.Token.Generation > r.first.Token.Generation {
+		r.unsent = slices.DeleteFunc(r.unsent, func(old *Exchange) bool { return old.endedBefore(r.first) })
+		r.first = e
 	}
-	l.unsent = slices.Delete(l.unsent, i, i+1)
-	return true
+	i := slices.IndexFunc(r.unsent, e.asksFor)
+	e.again = i >= 0 && e.Token.isOf(&e.Current.Pair) && !r.unsent[i].Token.isOf(&e.Current.Pair) &&
+		e.Arrival.Hub.Sub(e.Token.Issued) <= pause && r.first.Arrival.until(&e.Arrival) <= stall
+	if e.again {
+		if p := r.unsent[i].plea; p != nil {
+			p.renewed = e
+		}
+		r.unsent = slices.Delete(r.unsent, i, i+1)
+	}
+	if e.refused() {
+		r.unsent = append(r.unsent, e)
+	}
 }
 
 // match finds the answer for which e came in time: of those to a request with the same query and body, or else of all,
