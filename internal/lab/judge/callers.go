@@ -78,16 +78,17 @@ func callers(row []*Exchange, rounds []int) int {
 		if alone && areSingle(row) {
 			n = max(n, first)
 		}
-		return max(n, backOffAlike(row, pauses))
+		return max(n, backOffAlike(pauses))
 	}
 	byAddress := addressesInTurn(row, pauses)
 	if byAddress > 1 && areMixed(row) {
 		return byAddress
 	}
-	if isOneCallers(pauses) && !areWaves(row, rounds, pauses) || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) {
+	isOnes := isOneCallers(pauses) && !areWaves(row, rounds, pauses)
+	if isOnes || hasTimer(row, false) || hasBackoff(row) || hasRun(row, even, isEven) || isNested(row, pauses) {
 		return 1
 	}
-	return max(first, backOffAlike(row, pauses), byAddress)
+	return max(first, backOffAlike(pauses), byAddress)
 }
 
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the

@@ -2,7 +2,10 @@
 
 package judge
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // pausesOf returns how long it was by the machine's clock, before each request of a row but the first, since the one
 // before it had been answered.
@@ -107,14 +110,14 @@ func isBackoff(requests []*Exchange) bool {
 	return least >= 1.3 && most <= 3.5 && most <= least*1.25
 }
 
-// backOffAlike returns how many callers may have sent a row, which has these pauses: they began one after the other and back
+// backOffAlike returns how many callers may have sent a row with these pauses: they began one after the other and back
 // off alike, so that their tries come in rounds with the same pauses within each, and each round is further from the
 // one before, by a factor. It returns 1 if there are none, or fewer than two rounds and a try. What goes on at the same
-// pauses, or at once, is no next round, unless there are three of them. One caller may try so, too (areNested).
-func backOffAlike(row []*Exchange, pauses []time.Duration) int {
+// pauses, or at once, is no next round, unless there are three of them.
+func backOffAlike(pauses []time.Duration) int {
 	for n := 2; 2*n <= len(pauses); n++ {
 		apart := (pauses[n-1] - pauses[0]).Abs() > max(Idle, pauses[0]/4)
-		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) && !areNested(row, pauses, n) {
+		if pauses[n-1] > atOnce && (apart || len(pauses) >= 3*n-1) && areRounds(pauses, n) {
 			return n
 		}
 	}
@@ -138,24 +141,51 @@ func areRounds(pauses []time.Duration, n int) bool {
 	return true
 }
 
-// areNested reports whether a row is of one caller who tries n times, and again: the tries come at once, over the
-// connection of the one before or each over one for itself, or the rests behind the rounds double, and the rounds'
-// distances do not.
-func areNested(row []*Exchange, pauses []time.Duration, n int) bool {
-	quick, double := true, true
-	for i, rest := range pauses {
-		switch {
-		case (i+1)%n > 0:
-			quick = quick && rest <= atOnce && row[i+1].isBeside(row[i])
-		case i >= n:
-			double = double && isNear(rest, 2*pauses[i-n])
+// isNested reports whether a row is of one caller whose tries are retries within a retry: they come in rounds, further
+// apart each time (areRounds). Either all tries of a round come at once, over the connection of the one before or, if
+// they are more than two, each over one for itself; or the rests behind the rounds grow by a factor, and the rounds'
+// distances, which do so for callers who back off alike, do not.
+func isNested(row []*Exchange, pauses []time.Duration) bool {
+	for n := 2; max(6, 3*n-1) <= len(pauses); n++ {
+		if pauses[n-1] <= atOnce || !areRounds(pauses, n) {
+			continue
+		}
+		quick := true
+		var rests, distances []time.Duration
+		for i, rest := range pauses {
+			if (i+1)%n > 0 {
+				quick = quick && rest <= atOnce && (row[i+1].Conn == row[i].Conn || n > 2 && row[i+1].isBeside(row[i]))
+			} else {
+				rests = append(rests, rest)
+				distances = append(distances, row[i+1].leftAt().Sub(row[i+1-n].leftAt()))
+			}
+		}
+		if quick || restsGrow(rests, distances) {
+			return true
 		}
 	}
-	var first, second time.Duration
-	for i, rest := range pauses[:n] {
-		first, second = first+rest, second+pauses[n+i]
+	return false
+}
+
+// restsGrow reports whether the rests behind rounds are those of an exponential backoff, and the rounds' distances are
+// not, or much less so: by the factor 2, if that fits either (but for Idle or a twentieth), or by the first of the others
+// that does.
+func restsGrow(rests, distances []time.Duration) bool {
+	for _, factor := range []float64{2, 1.5, 3, 4} {
+		rest, distance := offGrowth(rests, factor), offGrowth(distances, factor)
+		if min(rest, distance) <= max(Idle, slices.Max(rests)/20) {
+			return 4*rest < distance && distance > 2*Idle
+		}
 	}
-	return quick || double && !isNear(second, 2*first)
+	return false
+}
+
+// offGrowth returns by how much these spans differ from those that grow by a factor.
+func offGrowth(spans []time.Duration, factor float64) (off time.Duration) {
+	for i, span := range spans[1:] {
+		off += (span - time.Duration(factor*float64(spans[i]))).Abs()
+	}
+	return off
 }
 
 // isNear reports whether a pause is as long as another one, but for what a timer may be late.

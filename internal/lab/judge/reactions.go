@@ -16,9 +16,28 @@ import (
 func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 	shown = max(shown, c.besideRefreshes(row))
 	if shown > 1 && c.reactsTo(row) {
-		shown = max(shown, min(slices.Max(rounds), queue))
+		shown = max(shown, inQueue(row, rounds))
 	}
 	return shown
+}
+
+// inQueue returns how many requests of a round may have waited for its connections, each of one caller: they came right
+// behind what was answered over theirs (opening), or first over it. It is 0 if these are more than a page's callers.
+func inQueue(row []*Exchange, rounds []int) (most int) {
+	for _, size := range rounds {
+		n, last := 0, make(map[int64]*Exchange)
+		for _, e := range row[:size] {
+			if before := last[e.Conn]; before == nil || e.restSince(before) <= opening {
+				n++
+			}
+			last[e.Conn] = e
+		}
+		most, row = max(most, n), row[size:]
+	}
+	if most > queue {
+		return 0
+	}
+	return most
 }
 
 // besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
