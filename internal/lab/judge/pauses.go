@@ -168,8 +168,8 @@ func isNested(row []*Exchange, pauses []time.Duration) bool {
 }
 
 // restsGrow reports whether the rests behind rounds are those of an exponential backoff, and the rounds' distances are
-// not, or much less so: by the factor 2, if that fits either (but for Idle or a twentieth), or by the first of the others
-// that does.
+// not (2*Idle), or much less so: by the factor 2, if that fits either (but for Idle or a twentieth), or by the first of
+// the others that does.
 func restsGrow(rests, distances []time.Duration) bool {
 	for _, factor := range []float64{2, 1.5, 3, 4} {
 		rest, distance := offGrowth(rests, factor), offGrowth(distances, factor)

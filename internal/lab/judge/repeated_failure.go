@@ -272,9 +272,7 @@ func (c *trial) fromStore(loop []*Exchange) (n int) {
 		if !isNext && next == len(loop) && len(open) == 0 {
 			break
 		}
-		open = slices.DeleteFunc(open, func(failed *Exchange) bool {
-			return e.restSince(failed) > stall
-		})
+		open = slices.DeleteFunc(open, func(failed *Exchange) bool { return e.restSince(failed) > stall })
 		if isNext {
 			if i := slices.IndexFunc(open, e.isBeside); i >= 0 && slices.ContainsFunc(open[i+1:], e.isBeside) {
 				open = slices.Delete(open, i, i+1) // a third one: these may be tries of one caller
