@@ -59,6 +59,11 @@ func TestCallers(t *testing.T) {
 		{"one that tries three times, within a query that doubles its pauses", backOff("295ms", "595ms", "995ms", "296ms", "595ms", "1995ms", "295ms", "597ms", "3995ms", "295ms", "595ms") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"one that tries three times 60 ms apart, within a query that doubles its pauses", backOff("60ms", "60ms", "995ms", "61ms", "60ms", "1995ms", "60ms", "62ms") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries three times, within a job that triples its pauses", backOff("100ms", "101ms", "1s", "99ms", "100ms", "3s", "101ms", "100ms") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"one that tries three times at once, within a query that doubles its pauses, over new connections",
+			loops(3, "slow 5ms cX me a0 503 injected") + "after 995ms\n" + loops(3, "slow 5ms cX0 me a0 503 injected") + "after 1995ms\n" + loops(3, "slow 5ms cX00 me a0 503 injected") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"two that begin one right behind the other and double their pauses, over new connections", loops(2, "slow 5ms cX me a0 503 injected") + "after 288ms\n" + loops(2, "slow 5ms cX0 me a0 503 injected") +
+			"after 588ms\n" + loops(2, "slow 5ms cX00 me a0 503 injected") + "after 1188ms\n" + loops(2, "slow 5ms cX000 me a0 503 injected") + settled, ""},
+		{"three a little apart who double their pauses, held up by 20 ms once", backOff("35ms", "30ms", "920ms", "36ms", "31ms", "1899ms", "34ms", "30ms") + settled, ""},
 		{"one that tries three times at once, within a query that doubles its pauses", backOff("0s", "0s", "995ms", "0s", "0s", "1995ms", "0s", "0s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},

@@ -224,9 +224,8 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 }
 
 // waitsForPair reports whether the client refreshed or logged in, or tried to, between the first and the last of a row,
-// but not for every other one: the others may wait for that. A login is the client's by its connection, and so is a
-// refresh behind a row without a session. Where each request has one for itself, it may be, if none of the row came
-// behind it.
+// but not for every other one: the others may wait for that. Where each request has a connection for itself, it may be
+// the client's, if none of the row came behind it.
 func (c *trial) waitsForPair(row []*Exchange) bool {
 	first, last, tries := row[0], row[len(row)-1], 0
 	for e := range c.alongside(first) {
@@ -234,8 +233,7 @@ func (c *trial) waitsForPair(row []*Exchange) bool {
 			break
 		}
 		mayBeOwn := func() bool { return e.isSingle() && first.isSingle() && e.End.until(&last.sentAt) <= apart }
-		isOwn := e.isRefresh() && e.Session == first.Session
-		if isOwn || (e.isLogin() || e.isRefresh() && first.Session == "") && (e.client == first.client || mayBeOwn()) {
+		if (e.isLogin() || e.isRefresh()) && (e.client == first.client || mayBeOwn()) {
 			tries++
 		}
 	}

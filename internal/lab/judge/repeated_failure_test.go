@@ -550,6 +550,9 @@ var failures = []row{
 		"c1 login - 200 other\n" + each("c%s me b0 200", "1", "2", "3", "4", "5", "6", "7", "8", "9") + "after 3s", "repeated_failure[" + numbers(2, 17) + "]"},
 	{"one that keeps a timer over two connections in turn, before a page is loaded", "c2 me a0 | c3 me a0 200\nadvance 15m\n" + loop(3, "slow 6ms c2 me a0 401 token_expired\nafter 250ms\nslow 6ms c3 me a0 401 token_expired\nafter 250ms") +
 		"c2 refresh r0 200\nc2 me a1 | c3 me a1 | c4 me a1 | c5 me a1 | c6 me a1 | c7 me a1 200\nafter 3s", "repeated_failure[" + numbers(4, 9) + "]"},
+	{"two that loop without a pause before a logout, 31 times each", "c2 me a0 200\n" + loop(31, "slow 6ms c1 me a0 | c2 me a0 401 token_revoked") + "c1 logout a0 204", "repeated_failure[" + numbers(3, 64) + "]"},
+	{"two that loop without a rest before a logout", "c2 me a0 200\n" + loop(10, "slow 6ms c1 me a0 | c2 me a0 401 token_revoked\nafter 30ms") + "c1 logout a0 204", "repeated_failure[" + numbers(3, 22) + "]"},
+	{"twenty over two connections, before a logout", "c2 me a0 200\n" + loop(10, "slow 6ms c1 me a0 | c2 me a0 401 token_revoked") + "c1 logout a0 204", ""},
 	{"two polls until the outage ends", loop(7, "c1 me a0 | c2 me a0 503 injected\nafter 60ms") + loop(7, "c1 me a0 | c2 me a0 200\nafter 60ms"), "repeated_failure[" + numbers(2, 15) + "]"},
 	{"six callers side by side, one of whom polls on", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" + loop(24, "after 400ms\nc1 me a0 503 injected"), "repeated_failure[" + numbers(2, 31) + "]"},
 	{"six callers side by side, three tries each, spread by chance", "c1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 | c6 me a0 503 injected\n" +
