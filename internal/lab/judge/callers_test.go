@@ -63,7 +63,8 @@ func TestCallers(t *testing.T) {
 			loops(3, "slow 5ms cX me a0 503 injected") + "after 995ms\n" + loops(3, "slow 5ms cX0 me a0 503 injected") + "after 1995ms\n" + loops(3, "slow 5ms cX00 me a0 503 injected") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"two that begin one right behind the other and double their pauses, over new connections", loops(2, "slow 5ms cX me a0 503 injected") + "after 288ms\n" + loops(2, "slow 5ms cX0 me a0 503 injected") +
 			"after 588ms\n" + loops(2, "slow 5ms cX00 me a0 503 injected") + "after 1188ms\n" + loops(2, "slow 5ms cX000 me a0 503 injected") + settled, ""},
-		{"three a little apart who double their pauses, held up by 20 ms once", backOff("35ms", "30ms", "920ms", "36ms", "31ms", "1899ms", "34ms", "30ms") + settled, ""},
+		{"three a little apart whose last round comes 60 ms early", backOff("20ms", "20ms", "950ms", "20ms", "20ms", "1900ms", "20ms", "20ms") + settled, ""},
+		{"three a little apart whose last round comes 85 ms early", backOff("45ms", "45ms", "900ms", "45ms", "45ms", "1825ms", "45ms", "45ms") + settled, ""},
 		{"one that tries three times at once, within a query that doubles its pauses", backOff("0s", "0s", "995ms", "0s", "0s", "1995ms", "0s", "0s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},

@@ -78,6 +78,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a client that tries again after 300 ms each time, after other work", "c1 me a0 200\nafter 298ms\nc1 me a0 502 injected\nafter 300ms\nc1 me a0 200\nc1 me a0 503 injected wait=5s\nafter 300ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"a retry at once behind a refresh, and a 401 of a session before", "c1 me b0 200\nc1 me b0 401 token_revoked\nc1 me a0 200\nadvance 15m\nc1 me a0 401 token_expired\n" +
 			"c1 refresh r0 200\nc1 me a1 503 injected wait=5s\nc1 me a1 200\nafter 6s", "retry_after_ignored[7 8]"},
+		{"callers who come back one after the other over their connections, while one is asked to wait and gives up", "c2 me a0 | c3 me a0 | c4 me a0 200\nadvance 15m\nc1 me a0 | c2 me a0 | c3 me a0 | c4 me a0 401 token_expired\n" +
+			"c1 refresh r0 200\nc1 me a1 503 injected wait=5s\n" + each("after 150ms\nc%s me a1 200", "2", "3", "4") + "after 6s", ""},
 		{"a retry at once behind a refresh, and a second 401 at the expiry before", "advance 15m\nc1 me a0 401 token_expired\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nadvance 15m\nc1 me a1 401 token_expired\n" +
 			"c1 refresh r1 200\nc1 me a2 503 injected wait=5s\nc1 me a2 200\nafter 6s", "retry_after_ignored[8 9]"},
 		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},

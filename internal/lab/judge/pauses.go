@@ -142,19 +142,19 @@ func areRounds(pauses []time.Duration, n int) bool {
 }
 
 // isNested reports whether a row is of one caller whose tries are retries within a retry: they come in rounds, further
-// apart each time (areRounds). Either all tries of a round come at once, over the connection of the one before or, if
-// they are more than two, each over one for itself; or the rests behind the rounds grow by a factor, and the rounds'
-// distances, which do so for callers who back off alike, do not.
+// apart each time (areRounds). Either all tries of a round, three or more, come at once, over the connection of the one
+// before or each over one for itself; or the rests behind the rounds grow by a factor, and the rounds' distances, which
+// do so for callers who back off alike, do not.
 func isNested(row []*Exchange, pauses []time.Duration) bool {
 	for n := 2; max(6, 3*n-1) <= len(pauses); n++ {
 		if pauses[n-1] <= atOnce || !areRounds(pauses, n) {
 			continue
 		}
-		quick := true
+		quick := n > 2
 		var rests, distances []time.Duration
 		for i, rest := range pauses {
 			if (i+1)%n > 0 {
-				quick = quick && rest <= atOnce && (row[i+1].Conn == row[i].Conn || n > 2 && row[i+1].isBeside(row[i]))
+				quick = quick && rest <= atOnce && row[i+1].isBeside(row[i])
 			} else {
 				rests = append(rests, rest)
 				distances = append(distances, row[i+1].leftAt().Sub(row[i+1-n].leftAt()))
