@@ -22,19 +22,19 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 }
 
 // inQueue returns how many requests of a round may have waited for its connections, each of one caller: they came right
-// behind what was answered over theirs (opening), or first over it. It is 0 if these are more than a page's callers.
+// behind what was answered over theirs, or first over it. It is 0 if a round is longer than a page's (queue).
 func inQueue(row []*Exchange, rounds []int) (most int) {
 	for _, size := range rounds {
 		n, last := 0, make(map[int64]*Exchange)
 		for _, e := range row[:size] {
-			if before := last[e.Conn]; before == nil || e.restSince(before) <= opening {
+			if before := last[e.Conn]; before == nil || e.restSince(before) <= 3*atOnce {
 				n++
 			}
 			last[e.Conn] = e
 		}
 		most, row = max(most, n), row[size:]
 	}
-	if most > queue {
+	if slices.Max(rounds) > queue {
 		return 0
 	}
 	return most

@@ -113,7 +113,7 @@ func (l *line) add(e *Exchange) *plea {
 
 // renew notes whether e, which used an access token, may be one of the requests that were answered 401 and wait to be
 // sent again: it comes with the next token, in the five seconds from its issue, and right behind its first use (stall)
-// or next over the connection of the 401. What was answered before the last renewal waits no more.
+// or next over the connection of the 401, but for refreshes. What was answered before the last renewal waits no more.
 func (l *line) renew(e *Exchange) {
 	r := l.renewals[e.Session]
 	if r == nil {
@@ -124,7 +124,11 @@ func (l *line) renew(e *Exchange) {
 		r.unsent = slices.DeleteFunc(r.unsent, func(old *Exchange) bool { return old.endedBefore(r.first) })
 		r.first = e
 	}
-	i := slices.IndexFunc(r.unsent, func(old *Exchange) bool { return old == e.before && e.asksFor(old) })
+	own := e.before
+	for own != nil && own.isRefresh() {
+		own = own.before
+	}
+	i := slices.IndexFunc(r.unsent, func(old *Exchange) bool { return old == own && e.asksFor(old) })
 	if i < 0 && r.first.Arrival.until(&e.Arrival) <= stall {
 		i = slices.IndexFunc(r.unsent, e.asksFor)
 	}
