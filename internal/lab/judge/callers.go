@@ -28,7 +28,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	mayBeOf := func(n int) bool { return tries <= (chain-1)*n }
 	beside := shown
 	isRefused := row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
-	isQueue := isRefused && (len(rounds) == 1 || isQuick(row)) || slices.ContainsFunc(row, (*Exchange).callsForToken) && c.waitsForPair(row)
+	isQueue := func() bool { return isRefused && (len(rounds) == 1 || isQuick(row)) || c.waitsForPair(row) }
 	if c.areUneven(row) && !(isRefused && c.reactsTo(row)) {
 		shown, beside = 1, 1
 	}
@@ -44,7 +44,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	switch {
 	case mayBeOf(shown), shown > 1 && c.isAftermath(row[tries-1]), c.cameBackTogether(row):
 		return true
-	case shown == 1 && !isQueue, tries > (chain-1)*queue:
+	case shown == 1 && !isQueue(), tries > (chain-1)*queue:
 		return false
 	}
 	back, over := c.cameBack(row)

@@ -17,11 +17,6 @@ func TestCallers(t *testing.T) {
 	apart := func(pauses ...string) string { // two callers, 20 ms apart
 		return each("slow 5ms c1 me a0 503 injected\nafter 15ms\nslow 5ms c1 me a0 503 injected\nafter %s", pauses...)
 	}
-	backOff := func(pauses ...string) string {
-		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
-	}
-	const one, three = "slow 5ms c3 me a0 503 injected\n", "slow 5ms c3 me a0 | c4 me a0 | c5 me a0 503 injected\n"
-	const oneAndThree = one + "after 195ms\n" + one + "after 95ms\n" + three + "after 195ms\n" + three + "after 95ms\n" + one + "after 295ms\n" + three + "after 495ms\n" + one + "after 295ms\n" + three
 	check(t, []row{
 		{"one caller: four", loop(4, "c1 me a0 503 injected") + settled, ""},
 		{"one caller: five", loop(5, "c1 me a0 503 injected") + settled, "repeated_failure[2 3 4 5 6]"},
@@ -45,33 +40,47 @@ func TestCallers(t *testing.T) {
 		{"two without end, while they go on", loop(121, "c1 me a0 | c2 me a0 503 injected"), "repeated_failure[" + numbers(2, 243) + "]"},
 		{"three side by side: five rounds of three", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + settled, "repeated_failure[" + numbers(2, 16) + "]"},
 		{"three side by side: five rounds of three, and more that are torn apart", numbered(3, "200ms", "300ms", "250ms", "200ms", "200ms") + "c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 | c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 19) + "]"},
+		{"three side by side who try five times, the last time torn apart", numbered(3, "200ms", "400ms", "800ms", "1600ms") + "slow 5ms c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 503 injected\nafter 50ms\nslow 5ms c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 16) + "]"},
+		{"one with pauses by chance, whose four connections take turns, as in Firefox", "c2 me a0 | c3 me a0 | c4 me a0 200\n" + each("%s me a0 503 injected", "slow 6ms c1", "after 170ms\nslow 6ms c2", "after 390ms\nslow 6ms c3", "after 260ms\nslow 6ms c4",
+			"after 440ms\nslow 6ms c1", "after 120ms\nslow 6ms c2", "after 310ms\nslow 6ms c3", "after 230ms\nslow 6ms c4", "after 480ms\nslow 6ms c1") + settled, "repeated_failure[" + numbers(5, 13) + "]"},
+		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +
+			"c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 3s", "repeated_failure[" + numbers(2, 17) + "]"},
+		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
+			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
+	})
+}
+
+// TestCallersByBackoff: rounds that come further apart each time are of callers who back off alike, or of one caller who
+// retries within a retry.
+func TestCallersByBackoff(t *testing.T) {
+	t.Parallel()
+	const settled = "after 3s"
+	backOff := func(pauses ...string) string {
+		return each("slow 5ms c1 me a0 503 injected\nafter %s", pauses...) + "slow 5ms c1 me a0 503 injected\n"
+	}
+	const one, three = "slow 5ms c3 me a0 503 injected\n", "slow 5ms c3 me a0 | c4 me a0 | c5 me a0 503 injected\n"
+	const oneAndThree = one + "after 195ms\n" + one + "after 95ms\n" + three + "after 195ms\n" + three + "after 95ms\n" + one + "after 295ms\n" + three + "after 495ms\n" + one + "after 295ms\n" + three
+	check(t, []row{
 		{"two that begin 300 ms apart and double their pauses: eight", backOff("295ms", "695ms", "295ms", "1695ms", "295ms", "3695ms", "295ms") + settled, ""},
 		{"two that begin 300 ms apart and double their pauses: nine", backOff("295ms", "695ms", "295ms", "1695ms", "295ms", "3695ms", "295ms", "4s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one, and three that begin behind its second try, who double their pauses: 16", oneAndThree + settled, ""},
 		{"one, and three that begin behind its second try, who double their pauses: 17", oneAndThree + "after 295ms\n" + one + settled, "repeated_failure[" + numbers(2, 18) + "]"},
-		{"three side by side who try five times, the last time torn apart", numbered(3, "200ms", "400ms", "800ms", "1600ms") + "slow 5ms c2 me a0 503 injected\nafter 60ms\nslow 5ms c3 me a0 503 injected\nafter 50ms\nslow 5ms c4 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 16) + "]"},
 		{"three that begin one after the other and double their pauses", backOff("150ms", "400ms", "430ms", "155ms", "402ms", "1430ms", "149ms", "410ms", "3430ms", "151ms", "399ms") + settled, ""},
 		{"three that begin evenly and double their pauses", backOff("117ms", "88ms", "89ms", "115ms", "89ms", "390ms", "113ms", "90ms") + settled, ""},
 		{"five that double their pauses, of whom two overlap", "slow 5ms c1 me a0 503 injected\nafter 3ms\nslow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms", "230ms") + "after 1ms\n" +
 			"slow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms", "725ms") + "after 1ms\nslow 8ms c1 me a0 | c2 me a0 503 injected\nafter 110ms\n" + backOff("140ms") + settled, ""},
-		{"one with pauses by chance, whose four connections take turns, as in Firefox", "c2 me a0 | c3 me a0 | c4 me a0 200\n" + each("%s me a0 503 injected", "slow 6ms c1", "after 170ms\nslow 6ms c2", "after 390ms\nslow 6ms c3", "after 260ms\nslow 6ms c4",
-			"after 440ms\nslow 6ms c1", "after 120ms\nslow 6ms c2", "after 310ms\nslow 6ms c3", "after 230ms\nslow 6ms c4", "after 480ms\nslow 6ms c1") + settled, "repeated_failure[" + numbers(5, 13) + "]"},
 		{"one that tries three times, within a query that doubles its pauses", backOff("295ms", "595ms", "995ms", "296ms", "595ms", "1995ms", "295ms", "597ms", "3995ms", "295ms", "595ms") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"one that tries three times 60 ms apart, within a query that doubles its pauses", backOff("60ms", "60ms", "995ms", "61ms", "60ms", "1995ms", "60ms", "62ms") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries three times, within a job that triples its pauses", backOff("100ms", "101ms", "1s", "99ms", "100ms", "3s", "101ms", "100ms") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"one that tries three times at once, within a query that doubles its pauses", backOff("0s", "0s", "995ms", "0s", "0s", "1995ms", "0s", "0s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries three times at once, within a query that doubles its pauses, over new connections",
 			loops(3, "slow 5ms cX me a0 503 injected") + "after 995ms\n" + loops(3, "slow 5ms cX0 me a0 503 injected") + "after 1995ms\n" + loops(3, "slow 5ms cX00 me a0 503 injected") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"two that begin one right behind the other and double their pauses, over new connections", loops(2, "slow 5ms cX me a0 503 injected") + "after 288ms\n" + loops(2, "slow 5ms cX0 me a0 503 injected") +
 			"after 588ms\n" + loops(2, "slow 5ms cX00 me a0 503 injected") + "after 1188ms\n" + loops(2, "slow 5ms cX000 me a0 503 injected") + settled, ""},
 		{"three a little apart whose last round comes 60 ms early", backOff("20ms", "20ms", "950ms", "20ms", "20ms", "1900ms", "20ms", "20ms") + settled, ""},
 		{"three a little apart whose last round comes 85 ms early", backOff("45ms", "45ms", "900ms", "45ms", "45ms", "1825ms", "45ms", "45ms") + settled, ""},
-		{"one that tries three times at once, within a query that doubles its pauses", backOff("0s", "0s", "995ms", "0s", "0s", "1995ms", "0s", "0s") + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"one that tries twice each time", backOff("300ms", "1s", "300ms", "1s", "300ms", "1s", "300ms") + settled, "repeated_failure[" + numbers(2, 9) + "]"},
 		{"one that tries four times, and twice much later", backOff("200ms", "200ms", "200ms", "4500ms", "200ms") + settled, "repeated_failure[" + numbers(2, 7) + "]"},
-		{"two side by side: eight rounds of two, and a page that is loaded then", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "300ms", "500ms") +
-			"c2 me a0 | c3 me a0 | c4 me a0 | c5 me a0 200\nafter 3s", "repeated_failure[" + numbers(2, 17) + "]"},
-		{"ten over two connections who come back", "advance 15m\n" + each("slow 5ms c1 me a0 | c2 me a0 401 token_expired\nafter %s", "20ms", "20ms", "20ms", "20ms", "20ms") +
-			"c1 refresh r0 200\n" + loop(10, "c1 me a1 200") + settled, ""},
 	})
 }
 

@@ -119,6 +119,16 @@ func (e *Exchange) isOfUnknown() bool {
 // isSingle reports whether nothing else came over the connection of e.
 func (e *Exchange) isSingle() bool { return e.conn.uses == 1 }
 
+// cameBefore returns what came last over the connection of e before it, without what is skipped. It is nil if nothing
+// did.
+func (e *Exchange) cameBefore(skip func(*Exchange) bool) *Exchange {
+	before := e.before
+	for before != nil && skip(before) {
+		before = before.before
+	}
+	return before
+}
+
 // isUnderWay reports whether e, which had begun before, had not been answered yet.
 func (e *Exchange) isUnderWay(at time.Time) bool { return e.End.Order == 0 || e.End.Machine.After(at) }
 

@@ -238,10 +238,7 @@ func (e *Exchange) comesBehind(before, r *Exchange) bool {
 // behindFailed returns what came over the connection of e before refreshes that failed for now, with nothing between
 // them and e. It is nil if there are none.
 func (e *Exchange) behindFailed() *Exchange {
-	before := e.before
-	for before != nil && before.isRefresh() && before.failsForNow() {
-		before = before.before
-	}
+	before := e.cameBefore(func(r *Exchange) bool { return r.isRefresh() && r.failsForNow() })
 	if before == e.before {
 		return nil
 	}

@@ -24,6 +24,9 @@ func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
 // inQueue returns how many requests of a round may have waited for its connections, each of one caller: they came right
 // behind what was answered over theirs, or first over it. It is 0 if a round is longer than a page's (queue).
 func inQueue(row []*Exchange, rounds []int) (most int) {
+	if slices.Max(rounds) > queue {
+		return 0
+	}
 	for _, size := range rounds {
 		n, last := 0, make(map[int64]*Exchange)
 		for _, e := range row[:size] {
@@ -33,9 +36,6 @@ func inQueue(row []*Exchange, rounds []int) (most int) {
 			last[e.Conn] = e
 		}
 		most, row = max(most, n), row[size:]
-	}
-	if slices.Max(rounds) > queue {
-		return 0
 	}
 	return most
 }
@@ -223,10 +223,13 @@ func (c *trial) reactsTo(row []*Exchange) bool {
 	return slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(s.logouts, reacts) || slices.ContainsFunc(c.logins, reacts)
 }
 
-// waitsForPair reports whether the client refreshed or logged in, or tried to, between the first and the last of a row,
-// but not for every other one: the others may wait for that. Where each request has a connection for itself, it may be
-// the client's, if none of the row came behind it.
+// waitsForPair reports whether a row calls for a new token, and the client refreshed or logged in, or tried to, between
+// the first and the last of it, but not for every other one: the others may wait for that. Where each request has a
+// connection for itself, it may be the client's, if none of the row came behind it.
 func (c *trial) waitsForPair(row []*Exchange) bool {
+	if !slices.ContainsFunc(row, (*Exchange).callsForToken) {
+		return false
+	}
 	first, last, tries := row[0], row[len(row)-1], 0
 	for e := range c.alongside(first) {
 		if e.Arrival.Order > last.Arrival.Order {

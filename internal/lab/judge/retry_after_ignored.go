@@ -124,10 +124,7 @@ func (l *line) renew(e *Exchange) {
 		r.unsent = slices.DeleteFunc(r.unsent, func(old *Exchange) bool { return old.endedBefore(r.first) })
 		r.first = e
 	}
-	own := e.before
-	for own != nil && own.isRefresh() {
-		own = own.before
-	}
+	own := e.cameBefore((*Exchange).isRefresh)
 	i := slices.IndexFunc(r.unsent, func(old *Exchange) bool { return old == own && e.asksFor(old) })
 	if i < 0 && r.first.Arrival.until(&e.Arrival) <= stall {
 		i = slices.IndexFunc(r.unsent, e.asksFor)
