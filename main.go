@@ -341,6 +341,7 @@ func openLab(ctx context.Context, h *Hub) *lab.Lab {
 		},
 		Answer:        h.answerError,
 		RenewDeadline: h.renewWriteDeadline,
+		Drain:         h.settings.timeouts.Drain,
 		RefreshToken:  refreshTokenOf,
 		NewID:         h.newID,
 		Hash: func(ctx context.Context, password string) (passwd.Credential, error) {

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -88,6 +89,14 @@ var cleanTogether = []behaviour{
 		c := w.login()
 		body := fmt.Sprintf(`{"refresh_token":%q}`, c.tokens.refresh)
 		w.slowly(w.wireWith("POST", refreshPath, "", body), len(body), func() { c.logout() })
+	}},
+	{"an expired token, with a body that takes more than two seconds to send", nil, quiet, func(w *world) {
+		c := w.login()
+		w.drain()
+		long := strings.Repeat("8.05\n", 100_000)
+		w.slowly(w.wireWith("GET", mePath, c.tokens.access, long), 10, func() { time.Sleep(2200 * time.Millisecond) })
+		c.refresh()
+		c.me()
 	}},
 	{"a refresh whose answer is there, and never read", nil, nil, func(w *world) {
 		c := w.login()

@@ -79,16 +79,17 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 		b.note(hub, r, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
 	}()
 
-	if f != nil {
-		if b.meet(f, answer.Tap, served) {
-			answer.Finish()
-			return
+	if f == nil || !b.meet(f, answer.Tap, served) {
+		if f != nil {
+			b.inspectAgain(hub, seen, token)
 		}
-		b.inspectAgain(hub, seen, token)
+		hub.Serve(answer.Tap, served, call)
+		original.Pattern = served.Pattern
 	}
-	hub.Serve(answer.Tap, served, call)
-	original.Pattern = served.Pattern
 	answer.Finish()
+	if r.ContentLength != 0 {
+		b.lab.Drain(answer.Tap, r)
+	}
 }
 
 // meet lets a request meet its fault, and reports whether that was all: then it has been answered, or nobody waits for

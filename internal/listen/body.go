@@ -46,14 +46,21 @@ const (
 	drainPause = time.Second // that the next part may take
 )
 
-// drain has next answer, and reads what it has left of the body before the answer leaves. Many clients read no answer
-// before they have sent all: to them the connection would seem broken. Those that ask first (Expect) have not sent it.
+// drain has next answer, and reads what it has left of a long body before the answer leaves (Drain).
 func (t Timeouts) drain(next http.Handler) http.Handler {
-	t.Read = drainPause
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r)
-		if (r.ContentLength < 0 || r.ContentLength > shortBody) && r.Header["Expect"] == nil {
-			io.CopyN(io.Discard, t.Body(w, r.Body), drained) // what is left over then ends with the connection
+		if r.ContentLength < 0 || r.ContentLength > shortBody {
+			t.Drain(w, r)
 		}
 	})
+}
+
+// Drain reads what is left of the body of the request that w answers. Many clients read no answer before they have sent
+// all: to them the connection would seem broken. Those that ask first (Expect) have not sent it.
+func (t Timeouts) Drain(w http.ResponseWriter, r *http.Request) {
+	if r.Header["Expect"] == nil {
+		t.Read = drainPause
+		io.CopyN(io.Discard, t.Body(w, r.Body), drained) // what is left over then ends with the connection
+	}
 }
