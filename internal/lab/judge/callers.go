@@ -38,7 +38,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 			shown = max(shown, c.behindRefusals(own))
 		}
 	}
-	if isRefused {
+	if slices.ContainsFunc(row, (*Exchange).callsForToken) {
 		shown = c.callersAtExpiry(row, rounds, shown)
 	}
 	switch {

@@ -11,10 +11,12 @@ import (
 )
 
 // callersAtExpiry returns how many callers a row shows that met the end of a token, of whom its times show so many.
-// What came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed
-// or gave up in time, all that came without a rest may have waited for the same answer.
+// What came while the client refreshed is of a caller each, who waits for that. If several callers' client refreshed,
+// logged in or gave up in time, all that came without a rest may have waited for the same answer.
 func (c *trial) callersAtExpiry(row []*Exchange, rounds []int, shown int) int {
-	shown = max(shown, c.besideRefreshes(row))
+	if row[0].isAccess() {
+		shown = max(shown, c.besideRefreshes(row))
+	}
 	if shown > 1 && c.reactsTo(row) {
 		shown = max(shown, inQueue(row, rounds))
 	}
@@ -211,16 +213,20 @@ func (s *session) newest(r *Exchange) int {
 	return generation
 }
 
-// reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first 401, and did
-// not go on for long (late) behind a success.
+// reactsTo reports whether the client tried to get new tokens, or logged out, in time after a row's first request that
+// calls for that, and did not go on for long (late) behind a success.
 func (c *trial) reactsTo(row []*Exchange) bool {
-	first, last := row[slices.IndexFunc(row, (*Exchange).refused)], row[len(row)-1]
-	reacts := func(e *Exchange) bool {
-		isDone := e.succeeded() && e.End.until(&last.sentAt) > late
-		return e.Arrival.Order > first.Arrival.Order && inTime(last, e) && mayBeSame(first, e) && !isDone
+	first, last := row[slices.IndexFunc(row, (*Exchange).callsForToken)], row[len(row)-1]
+	for _, e := range c.record[c.after(first):] {
+		isOwn := e.isLogin() || (e.Operation == "refresh" || e.Operation == "logout") && (e.Session == first.Session || e.Session == "" || first.Session == "")
+		switch isDone := e.succeeded() && e.End.until(&last.sentAt) > late; {
+		case e.Arrival.Order > last.Arrival.Order && !inTime(last, e):
+			return false
+		case isOwn && !isDone && mayBeSame(first, e):
+			return true
+		}
 	}
-	s := c.sessions[first.Session]
-	return slices.ContainsFunc(s.refreshes, reacts) || slices.ContainsFunc(s.logouts, reacts) || slices.ContainsFunc(c.logins, reacts)
+	return false
 }
 
 // waitsForPair reports whether a row calls for a new token, and the client refreshed or logged in, or tried to, between
@@ -243,11 +249,18 @@ func (c *trial) waitsForPair(row []*Exchange) bool {
 	return tries > 0 && 2*tries < len(row)
 }
 
-// cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between.
-// over reports whether the time for that is over.
+// cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between; or,
+// if they called for a new token and did not come by a timer or a backoff, right behind that (stall), if that is as many
+// as there were. over reports whether the time for that is over.
 func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 	done, wait := c.isDone(row), longestWait(row)
-	return slices.Max(roundsOf(c.served(row, done, wait))), c.isPast(done) && c.waitIsOver(row[len(row)-1], wait)
+	served := c.served(row, done, wait)
+	n = slices.Max(roundsOf(served))
+	soon := slices.DeleteFunc(served, func(e *Exchange) bool { return e.Arrival.Order < done.Order || done.until(&e.sentAt) > stall })
+	if len(soon) >= len(row) && row[0].callsForToken() && !hasTimer(row, false) && !hasBackoff(row) {
+		n = max(n, len(soon))
+	}
+	return n, c.isPast(done) && c.waitIsOver(row[len(row)-1], wait)
 }
 
 // cameBackTogether reports whether as many as were refused in a row came back right behind the refresh or login that

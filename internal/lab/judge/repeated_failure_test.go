@@ -97,6 +97,13 @@ var failures = []row{
 	{"five that begin one after the other without a token, and come back one after the other behind a login", "c2 me - 401 token_missing\nc3 login - 200 later\n" +
 		each("after %s me - 401 token_missing", "15ms\nslow 6ms c4", "101ms\nslow 6ms c5", "30ms\nslow 6ms c6", "190ms\nslow 6ms c7", "12ms\nslow 6ms c8") + "after 25ms\nlater\n" +
 		each("after 11ms\nc%s me a0 200", "12", "13", "14", "15", "16", "17") + "after 3s", ""},
+	{"six that begin one after the other without a token, and come back a little apart over two connections", "c2 me a0 200\nslow 6ms c1 me - 401 token_missing\nc1 refresh r0 200 later\n" +
+		each("after %s\nslow 6ms c2 me - 401 token_missing", "48ms", "53ms", "16ms", "92ms", "44ms") + "after 110ms\nlater\n" + each("after %s me a1 200", "14ms\nc1", "7ms\nc1", "46ms\nc2", "0ms\nc1", "20ms\nc2", "19ms\nc2") + "after 3s", ""},
+	{"twelve over two connections who are forbidden, and give up with the refresh", "c2 me a0 200 | c3 me a0 200\n" + loop(6, "slow 6ms c2 me a0 | c3 me a0 403 account_disabled") +
+		"slow 6ms c2 refresh r0 403 account_disabled\nafter 3s", ""},
+	{"twelve over two connections without a token, and a login that is refused", loop(6, "slow 6ms c2 me - | c3 me - 401 token_missing") + "slow 6ms c2 login:POST - 401 invalid_credentials injected\nafter 3s", ""},
+	{"two loops of six who are forbidden, with a pause between", "c2 me a0 200 | c3 me a0 200\n" + loop(6, "slow 6ms c2 me a0 | c3 me a0 403 account_disabled\nafter 100ms") +
+		"slow 6ms c2 refresh r0 403 account_disabled\nafter 3s", "repeated_failure[4 5 6 7 8 9 10 11 12 13 14 15]"},
 	{"one without a token that tries by a timer, and a page that is loaded right behind a slow refresh", loop(6, "slow 6ms c1 me - 401 token_missing\nafter 150ms") + "slow 300ms c1 refresh r0 200\nc1 me a1 | c2 me a1 | c3 me a1 | c4 me a1 | c5 me a1 | c6 me a1 200\nafter 3s", "repeated_failure[2 3 4 5 6 7]"},
 	{"five that begin one after the other, and find the new token when they look for it next", "advance 16m\nslow 6ms c1 me a0 401 token_expired\n" + each("after %s me a0 401 token_expired", "17ms\nslow 6ms c2", "101ms\nslow 6ms c3", "30ms\nslow 6ms c4", "190ms\nslow 6ms c5") + "after 325ms\nc1 refresh r0 200\nc1 me a1 200\nafter 60ms\nc2 me a1 | c3 me a1 | c4 me a1 200\nafter 50ms\nc5 me a1 200\nafter 3s", ""},
 	{"five that begin while the client logs in, for a 401 at another path", "c1 listing a0 401 token_revoked\nc1 login - 200 other later\n" + each("after %s me a0 401 token_revoked", "17ms\nslow 6ms c2", "101ms\nslow 6ms c3", "30ms\nslow 6ms c4", "190ms\nslow 6ms c5", "41ms\nslow 6ms c6") + "after 125ms\nlater\nc1 listing b0 200\nc2 me b0 | c3 me b0 | c4 me b0 | c5 me b0 | c6 me b0 200\nafter 3s", ""},
