@@ -134,6 +134,8 @@ func TestRetryAfterOfOtherQueriesAndTokens(t *testing.T) {
 		{"long after 401s of which one was sent again", "advance 15m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nafter 6s\nc1 me a1 503 injected wait=2s\nafter 300ms\nc1 me a1 200\nafter 6s", "retry_after_ignored[7 8] not_repeated[3 4 5]"},
 		{"with the next pair's token", "c1 me a0 503 injected wait=2m\nc1 refresh r0 200\nc1 me a1 200", "retry_after_ignored[2 4] early_refresh[3]"},
 		{"another page of a list, and the one that was asked to wait in time", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 1700ms\nc1 listing a0 200 query=1", ""},
+		{"other jobs at a pace, and the one that was asked to wait in time", "slow 5ms c1 listing a0 429 injected wait=2s query=1\n" + each("after 344ms\nslow 5ms c1 listing a0 200 query=%s", "2", "3", "4", "5", "6", "1", "7") + "after 3s", ""},
+		{"the same job at a pace", "slow 5ms c1 listing a0 429 injected wait=2s query=1\n" + each("after 344ms\nslow 5ms c1 listing a0 200 query=%s", "1", "1", "1", "1", "1", "1", "1") + "after 3s", "retry_after_ignored[2 3]"},
 		{"other pages of a list, and the one that was asked to wait is still to come", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\nc1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3", ""},
 		{"other pages of a list by other workers, and the one that was asked to wait in time, behind another", "c1 listing a0 503 injected wait=1s query=1\nafter 300ms\n" +
 			"c1 listing a0 200 query=2\nafter 400ms\nc1 listing a0 200 query=3\nafter 320ms\nc1 listing a0 200 query=4\nafter 20ms\nc1 listing a0 200 query=1\nafter 3s", ""},

@@ -215,19 +215,20 @@ func (p *plea) leeway() time.Duration { return p.answer.RetryAfter/5 + apart }
 
 // tooSoon returns the request that came sooner than the answer had asked for, if nothing excuses that, or nil. Of
 // several that is the one that fits best: with the same query and body, not taken for another answer, and over the
-// connection of the answer or a new one.
+// connection of the answer or a new one. What asks for something else is none, if the very request came again when its
+// time was over, however late.
 func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	next := p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)]
 	if len(next) == 0 {
 		return nil
 	}
-	polled, fit := p.isPolled(), -best
+	polled, comesLater, fit := p.isPolled(), p.comesLater(), -best
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
 		switch {
 		case p.lateness(e) >= -tolerance, fit == best, e == p.renewed:
 			return early
-		case !p.mayBeRetry(e), !polled && c.isExcused(p, e):
+		case !p.mayBeRetry(e), comesLater && !e.asksFor(p.answer), !polled && c.isExcused(p, e):
 		case n > fit:
 			early, fit = e, n
 		}
@@ -267,14 +268,11 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 }
 
 // isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
-// answer; or it is a refresh for a 401 of its own; or it asks for something else, and the very request came again when
-// its time was over, however late; or somebody came in time for this one and, if e was asked to wait, for that. Before
-// the time is over nobody knows.
+// answer; or it is a refresh for a 401 of its own; or somebody came in time for this one and, if e was asked to wait, for
+// that. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil, p.answer.isRefresh() && e.isForOwn401(p.answer) && c.rested(p):
-		return true
-	case !e.asksFor(p.answer) && p.comesLater():
 		return true
 	case p.kept == nil:
 		return !c.waitIsOver(p.answer, p.answer.RetryAfter) || !e.asksFor(p.answer) && p.isTogether()
