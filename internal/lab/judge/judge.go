@@ -39,7 +39,7 @@ type Verdict struct {
 func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), owners: make(map[uint64]string),
-		told: make(map[*Exchange]bool)}
+		told: make(map[*Exchange]bool), loops: make(map[*Exchange]bool)}
 	findClients(record, now)
 	for _, e := range record {
 		switch {
@@ -84,6 +84,7 @@ type trial struct {
 	everywhere []*Exchange         // logouts of other sessions of a user as well
 	useless    []*Exchange         // refreshes without a token that this hub can read, or with an access token
 	told       map[*Exchange]bool  // shown by a finding about refreshes or a logout
+	loops      map[*Exchange]bool  // shown as repeated_failure
 	races      []*Exchange         // the refreshes by which a race has ended its session
 	verdict    Verdict
 }

@@ -118,11 +118,11 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 	return n
 }
 
-// refusalsBefore returns what was refused before r, in time, and calls for r.
+// refusalsBefore returns what was refused before r, in time, and calls for r. A loop does not call for more refreshes.
 func (c *trial) refusalsBefore(r *Exchange, calls func(*Exchange) bool) (refused []*Exchange) {
 	at := c.after(r) - 1
 	for _, e := range c.record[max(0, at-lookBack):at] {
-		if e.callsForToken() && e.endedBefore(r) && inTime(e, r) && calls(e) {
+		if e.callsForToken() && e.endedBefore(r) && inTime(e, r) && calls(e) && !(c.loops[e] && r.isRefresh()) {
 			refused = append(refused, e)
 		}
 	}

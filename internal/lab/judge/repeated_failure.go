@@ -39,6 +39,9 @@ func (c *trial) repeatedFailure() {
 			row = row[n:]
 			if loop := chained(part); len(loop) > 0 && !c.renewsMost(part) && !c.isCrowd(part) {
 				bySession.add(first.Session, loop...)
+				for _, e := range loop {
+					c.loops[e] = true
+				}
 			}
 		}
 	}

@@ -238,11 +238,11 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 
 // mayBeRetry reports whether e may be a retry of the request that was asked to wait: it is of the same session and
 // may be of the same client, was certainly sent after the answer, got no 401 before, and did not wait in a browser's
-// queue when the answer came (callers). Where nothing is known of the client here, a connection that only other namespaces
-// know may be of the same pool, which the tests of a suite share.
+// queue when the answer came (callers). Two connections that no session here was used over may be of one pool, if the same
+// login comes over both.
 func (p *plea) mayBeRetry(e *Exchange) bool {
 	queued := e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
-	ofPool := e.Client != 0 && e.isOfUnknown() && p.answer.isOfUnknown()
+	ofPool := e.isLogin() && e.isOfUnknown() && p.answer.isOfUnknown()
 	return e.Epoch == p.answer.Epoch && (e.Token == nil || e.Session == p.answer.Session) && (ofPool || mayBeSame(p.answer, e)) &&
 		e.follows(p.answer) && !e.again && !queued
 }
