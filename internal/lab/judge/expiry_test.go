@@ -157,6 +157,9 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"each of three callers of a page that loads three times, without rotation", "policy keep\n" + loop(3, "c1 refresh r0 | c2 refresh r0 200\nc3 refresh r0 200\nafter 1s"), "refresh_without_need[2 5 8]"},
 		{"each of five callers without rotation", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired") + loop(5, "c1 refresh r0 200") + loop(5, "c1 me a5 200"), ""},
 		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
+		{"every five minutes under allow, over connections in turn", "policy allow\nc1 me a0 | c2 me a0 | c3 me a0 200\n" +
+			each("advance 5m\n%s", "c1 refresh r0 200\nc1 me a1 200", "c2 refresh r1 200\nc2 me a2 200", "c3 refresh r2 200\nc3 me a3 200", "c1 refresh r3 200\nc1 me a4 200", "c2 refresh r4 200\nc2 me a5 200", "c3 refresh r5 200\nc3 me a6 200"),
+			"refresh_without_need[5 7 9 11 13 15]"},
 	})
 }
 
