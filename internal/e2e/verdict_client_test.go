@@ -243,6 +243,24 @@ func (w *world) slowly(request string, last int, meanwhile func()) {
 	}
 }
 
+// trickle sends a request with a long body over conn, in parts with these pauses between, and returns the status.
+func (w *world) trickle(conn net.Conn, method, path, token string, pauses ...time.Duration) int {
+	part := strings.Repeat("8.05\n", 4000)
+	request := w.wireWith(method, path, token, strings.Repeat(part, 1+len(pauses)))
+	io.WriteString(conn, request[:len(request)-len(part)*len(pauses)])
+	for _, rest := range pauses {
+		time.Sleep(rest)
+		io.WriteString(conn, part)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		w.t.Error(err)
+		return 0
+	}
+	io.Copy(io.Discard, answer.Body)
+	return answer.StatusCode
+}
+
 // unread sends a request and closes the connection when the answer is there, without reading more than its first byte.
 func (w *world) unread(request string) {
 	conn := w.dial()

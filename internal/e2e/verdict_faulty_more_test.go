@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -186,6 +187,29 @@ var faultyElsewhere = []behaviour{
 		w.fault(object{"operation": "run", "status": 503, "headers": object{"Retry-After": "30"}})
 		c.send("POST", runPath, fourReadings, "")
 		c.send("POST", runPath, fourReadings, "")
+	}},
+	{"a token after logout, over a connection that a refused upload took long over", []string{"token_after_logout[logout*1 me*1]"}, quiet, func(w *world) {
+		c, conn := w.login(), w.dial()
+		defer conn.Close()
+		w.fault(object{"operation": "run", "status": 503, "times": 2})
+		for range 2 { // the second one would be cut if the hub took the client for gone
+			if status := w.trickle(conn, "POST", runPath, "", slices.Repeat([]time.Duration{400 * time.Millisecond}, 4)...); status != 503 {
+				w.t.Errorf("an upload over a slow line got %d, want 503", status)
+			}
+		}
+		c.logout()
+		time.Sleep(120 * time.Millisecond)
+		w.trickle(conn, "GET", mePath, c.tokens.access)
+	}},
+	{"five uploads that are refused, each with a pause in the middle", []string{"repeated_failure[run*5]"}, quiet, func(w *world) {
+		w.fault(object{"operation": "run", "status": 503, "times": 0})
+		for range 5 {
+			conn := w.dial()
+			if status := w.trickle(conn, "POST", runPath, "", 0, 1100*time.Millisecond); status != 503 {
+				w.t.Errorf("an upload with a pause in the middle got %d, want 503", status)
+			}
+			conn.Close()
+		}
 	}},
 	{"a loop with one file, which a fault answers and then the hub", []string{"repeated_failure[run*6]"}, quiet, func(w *world) {
 		c := w.newTab(nil)

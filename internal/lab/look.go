@@ -123,8 +123,8 @@ func (o *opening) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// complete reads what is left of the opening, for a second at most: nobody reads the body of a request that a fault
-// answers, or that is refused.
+// complete reads what is left of the opening, for a second at most: nobody reads the body of a request whose connection
+// a fault cuts.
 func (o *opening) complete(w http.ResponseWriter) {
 	if o.left > 0 {
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second))

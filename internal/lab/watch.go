@@ -70,13 +70,14 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 	}
 	hub, served, f, leave := b.arrive(r, seen, token, call)
 	defer leave()
-	answer := newResponse(w, served, seen, call)
+	answer := b.newResponse(w, served, seen, call)
 	defer func() {
 		if onConnection {
 			client.rests()
 			client.whenUnread(func() { b.requests.Update(seen, seen.Leave) })
 		}
-		b.note(hub, r, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
+		left := !answer.stalled && r.Context().Err() != nil
+		b.note(hub, r, seen, answer, body.Sum64(), left || onConnection && client.gone())
 	}()
 
 	if f == nil || !b.meet(f, answer.Tap, served) {
@@ -87,9 +88,6 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 		original.Pattern = served.Pattern
 	}
 	answer.Finish()
-	if r.ContentLength != 0 {
-		b.lab.Drain(answer.Tap, r)
-	}
 }
 
 // meet lets a request meet its fault, and reports whether that was all: then it has been answered, or nobody waits for
