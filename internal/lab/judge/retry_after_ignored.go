@@ -225,6 +225,9 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	polled, comesLater, fit := p.isPolled(), p.comesLater(), -best
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
+		if polled {
+			n = best // the first of them is the retry
+		}
 		switch {
 		case p.lateness(e) >= -tolerance, fit == best, e == p.renewed:
 			return early
@@ -274,7 +277,7 @@ func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil, p.answer.isRefresh() && e.isForOwn401(p.answer) && c.rested(p):
 		return true
-	case p.kept == nil:
+	case p.kept == nil, e.asksFor(p.answer) && !p.kept.asksFor(p.answer):
 		return !c.waitIsOver(p.answer, p.answer.RetryAfter) || !e.asksFor(p.answer) && p.isTogether()
 	case q == nil:
 		return !p.isServedRetry(e)
@@ -339,16 +342,26 @@ func (p *plea) connects(e *Exchange) bool {
 }
 
 // isPolled reports whether the answer, the request in time and those between them, four at the least with the one
-// before or behind, came by one timer. That does not wait.
+// before or behind, came by one timer: over one connection, or with less of a difference (a twentieth) over several. That
+// does not wait. Nor does one caller that goes on by a timer behind its retry, unless the answer was to another one,
+// between the ticks.
 func (p *plea) isPolled() bool {
 	if p.kept == nil {
 		return false
 	}
 	all := p.line.all
 	byTimer := func(from, to int) bool {
-		return from >= 0 && to < len(all) && to-from >= 3 && isTimer(all[from:to+1], true)
+		if from < 0 || to >= len(all) || to-from < 3 {
+			return false
+		}
+		run := all[from : to+1]
+		return isTimer(run, true) || areSamePauses(run, Idle, 20, func(*Exchange) bool { return true })
 	}
-	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1)
+	isBetweenTicks := func() bool {
+		return p.at > 0 && isTimer(slices.Concat(all[p.at-1:p.at], all[p.at+1:p.keptAt+1]), true)
+	}
+	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) ||
+		p.keptAt-p.at > 3 && isTimer(all[p.at+1:p.keptAt+1], true) && !isBetweenTicks()
 }
 
 // asksFor reports whether e has the same query and body as other.
