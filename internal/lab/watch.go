@@ -80,13 +80,15 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 		b.note(hub, r, seen, answer, body.Sum64(), left || onConnection && client.gone())
 	}()
 
-	if f == nil || !b.meet(f, answer.Tap, served) {
-		if f != nil {
-			b.inspectAgain(hub, seen, token)
+	if f != nil {
+		if b.meet(f, answer.Tap, served) {
+			answer.Finish()
+			return
 		}
-		hub.Serve(answer.Tap, served, call)
-		original.Pattern = served.Pattern
+		b.inspectAgain(hub, seen, token)
 	}
+	hub.Serve(answer.Tap, served, call)
+	original.Pattern = served.Pattern
 	answer.Finish()
 }
 

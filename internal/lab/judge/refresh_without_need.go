@@ -119,7 +119,8 @@ func (s *session) earlyRefreshes() (early []*Exchange) {
 	return early
 }
 
-// isEarly reports whether the access token was good for long when r came.
+// isEarly reports whether the access token was good for long when r came. A refresh token newer than its caller's pair
+// (ownPair) shows that the caller has a newer one.
 func (s *session) isEarly(r *Exchange) bool {
 	life := r.Current.Lifetime
 	if pair := s.ownPair(r); pair != nil && pair.Generation >= r.Token.Generation && life-r.Arrival.Hub.Sub(pair.Issued) <= max(life/2, spare) {
@@ -137,7 +138,7 @@ func (s *session) isEarly(r *Exchange) bool {
 }
 
 // ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by
-// side: that of the last access token which came or was given over its connection, but for one older than its token. With a connection for r alone it
+// side: that of the last access token which came or was given over its connection. With a connection for r alone it
 // may be the oldest in use since the refresh before. It is nil if that is not known.
 func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {

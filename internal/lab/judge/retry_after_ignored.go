@@ -241,8 +241,8 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 
 // mayBeRetry reports whether e may be a retry of the request that was asked to wait: it is of the same session and
 // may be of the same client, was certainly sent after the answer, got no 401 before, and did not wait in a browser's
-// queue when the answer came (callers). Two connections that no session here was used over may be of one pool, if the same
-// login comes over both.
+// queue when the answer came (callers). Two connections that no session here was used over may be of one pool, if the
+// same login comes over both.
 func (p *plea) mayBeRetry(e *Exchange) bool {
 	queued := e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
 	ofPool := e.isLogin() && e.isOfUnknown() && p.answer.isOfUnknown()
@@ -342,9 +342,9 @@ func (p *plea) connects(e *Exchange) bool {
 }
 
 // isPolled reports whether the answer, the request in time and those between them, four at the least with the one
-// before or behind, came by one timer: over one connection, or with less of a difference (a twentieth) over several. That
-// does not wait. Nor does one caller that goes on by a timer behind its retry, unless the answer was to another one,
-// between the ticks.
+// before or behind, came by one timer: over one connection, or with less of a difference (a twentieth) over several.
+// That does not wait. Nor does one caller that goes on by a timer behind its retry, unless the answer was to another
+// one, between the ticks.
 func (p *plea) isPolled() bool {
 	if p.kept == nil {
 		return false
