@@ -24,7 +24,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	sent := row
 	row = withoutResent(row, false)
 	rounds := roundsOf(row)
-	tries, shown := len(row), callers(row, rounds)
+	tries, shown := len(row), c.callers(row, rounds)
 	mayBeOf := func(n int) bool { return tries <= (chain-1)*n }
 	beside := shown
 	isRefused := row[0].isAccess() && slices.ContainsFunc(row, (*Exchange).refused)
@@ -62,7 +62,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And
 // if as many came in each of the first five rounds, there are no more callers, unless more connections took turns. A
 // lone caller may take its connections in turn, as Firefox does.
-func callers(row []*Exchange, rounds []int) int {
+func (c *trial) callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
 	if hasTimer(row, true) {
 		return 1
@@ -73,7 +73,7 @@ func callers(row []*Exchange, rounds []int) int {
 	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
 		return queue
 	}
-	first, alone := beginners(row, pauses)
+	first, alone := c.beginners(row, pauses)
 	if n := besideOneAnother(row, rounds); n > 1 {
 		if alone && areSingle(row) {
 			n = max(n, first)
@@ -154,9 +154,9 @@ func sideBySide(row []*Exchange) (most int) {
 
 // beginners returns how many callers may have sent the first requests of a row, which came within 250 ms (stall), each
 // less than 100 ms (apart) after the answer to the one before or beside that. What came at once (atOnce) is of the same
-// caller, unless it is the first over a connection that is kept, as that of the one before is. alone reports whether
-// nothing came for longer (apart) behind them.
-func beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
+// caller, unless it is the first over a connection that is kept, as that of the one before is. So is what came behind a
+// refresh for the one before (isBehindRefresh). alone reports whether nothing came for longer (apart) behind them.
+func (c *trial) beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
 	n = 1
 	for i, rest := range pauses {
 		before, e := row[i], row[i+1]
@@ -165,11 +165,20 @@ func beginners(row []*Exchange, pauses []time.Duration) (n int, alone bool) {
 			return n, rest > apart
 		case rest > apart:
 			return n, true
-		case rest > atOnce, !before.endedBefore(e), addsKept(row[:i+1], e):
+		case rest > atOnce && !c.isBehindRefresh(before, e), !before.endedBefore(e), addsKept(row[:i+1], e):
 			n++
 		}
 	}
 	return n, false
+}
+
+// isBehindRefresh reports whether nothing came between two requests but a refresh that succeeded, right behind the one
+// and before the other (opening), and all over one connection or with one for each: one caller goes on with its old
+// token.
+func (c *trial) isBehindRefresh(before, e *Exchange) bool {
+	between := c.between(before, e)
+	return len(between) == 1 && between[0].exchanged() && between[0].isBeside(before) && between[0].isBeside(e) &&
+		between[0].restSince(before) <= opening && e.restSince(between[0]) <= opening
 }
 
 // addsKept reports whether e is the first behind some requests that came over its connection, and that is kept, as the

@@ -113,7 +113,7 @@ func (c *trial) behindRefusals(row []*Exchange) (n int) {
 		return max(turns(row, len(all)), crowdBefore(row, all))
 	}
 	if len(all) > 1 {
-		n = max(n, callers(all, roundsOf(all)))
+		n = max(n, c.callers(all, roundsOf(all)))
 	}
 	return n
 }

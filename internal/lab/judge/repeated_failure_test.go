@@ -100,6 +100,8 @@ var failures = []row{
 	{"six that begin one after the other without a token, and come back a little apart over two connections", "c2 me a0 200\nslow 6ms c1 me - 401 token_missing\nc1 refresh r0 200 later\n" +
 		each("after %s\nslow 6ms c2 me - 401 token_missing", "48ms", "53ms", "16ms", "92ms", "44ms") + "after 110ms\nlater\n" + each("after %s me a1 200", "14ms\nc1", "7ms\nc1", "46ms\nc2", "0ms\nc1", "20ms\nc2", "19ms\nc2") + "after 3s", ""},
 	{"one who loops, and then on its refresh", loop(6, "slow 6ms c1 me a0 401 token_revoked") + loop(6, "slow 6ms c1 refresh r0 401 token_revoked") + "after 3s", "repeated_failure[" + numbers(2, 13) + "]"},
+	{"one who refreshes, and goes on with the old token", "advance 15m\n" + each("c1 me a0 401 token_expired\nafter 1ms\nslow 5ms c1 refresh r%s 200\nc1 me a0 401 token_expired\nafter 2500ms", "0", "1", "2") + "after 3s", "repeated_failure[2 4 5 7 8 10] not_repeated[2 3] early_refresh[9]"},
+	{"one who refreshes over a connection for each request, and goes on with the old token", "policy keep\nadvance 15m\n" + loops(3, "cX me a0 401 token_expired\nslow 5ms cY refresh r0 200\ncX0 me a0 401 token_expired\nafter 2500ms") + "after 3s", "repeated_failure[2 4 5 7 8 10] not_repeated[2 3]"},
 	{"twelve over two connections who are forbidden, and give up with the refresh", "c2 me a0 200 | c3 me a0 200\n" + loop(6, "slow 6ms c2 me a0 | c3 me a0 403 account_disabled") +
 		"slow 6ms c2 refresh r0 403 account_disabled\nafter 3s", ""},
 	{"twelve over two connections without a token, and a login that is refused", loop(6, "slow 6ms c2 me - | c3 me - 401 token_missing") + "slow 6ms c2 login:POST - 401 invalid_credentials injected\nafter 3s", ""},

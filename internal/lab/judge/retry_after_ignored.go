@@ -343,8 +343,8 @@ func (p *plea) connects(e *Exchange) bool {
 
 // isPolled reports whether the answer, the request in time and those between them, four at the least with the one
 // before or behind, came by one timer: over one connection, or with less of a difference (a twentieth) over several.
-// That does not wait. Nor does one caller that goes on by a timer behind its retry, unless the answer was to another
-// one, between the ticks.
+// That does not wait, with a retry right behind the answer or without. Nor does one caller that goes on by a timer
+// behind its retry, unless the answer was to another one, between the ticks.
 func (p *plea) isPolled() bool {
 	if p.kept == nil {
 		return false
@@ -357,11 +357,15 @@ func (p *plea) isPolled() bool {
 		run := all[from : to+1]
 		return isTimer(run, true) || areSamePauses(run, Idle, 20, func(*Exchange) bool { return true })
 	}
-	isBetweenTicks := func() bool {
-		return p.at > 0 && isTimer(slices.Concat(all[p.at-1:p.at], all[p.at+1:p.keptAt+1]), true)
+	without := func(at int) bool { // the request at the index, which may be another caller's or a retry
+		return at > 0 && p.keptAt-at > 2 && isTimer(slices.Concat(all[at-1:at], all[at+1:p.keptAt+1]), true)
 	}
-	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) ||
-		p.keptAt-p.at > 3 && isTimer(all[p.at+1:p.keptAt+1], true) && !isBetweenTicks()
+	isRetried := func() bool { // and not by another poll beside this one
+		next := all[p.at+1:]
+		return without(p.at+1) && next[2].restSince(next[1])-next[1].restSince(next[0]) > Idle
+	}
+	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) || isRetried() ||
+		p.keptAt-p.at > 3 && isTimer(all[p.at+1:p.keptAt+1], true) && !without(p.at)
 }
 
 // asksFor reports whether e has the same query and body as other.
