@@ -201,16 +201,6 @@ var faultyElsewhere = []behaviour{
 		time.Sleep(120 * time.Millisecond)
 		w.trickle(conn, "GET", mePath, c.tokens.access)
 	}},
-	{"five uploads that are refused, each with a pause in the middle", []string{"repeated_failure[run*5]"}, quiet, func(w *world) {
-		w.fault(object{"operation": "run", "status": 503, "times": 0})
-		for range 5 {
-			conn := w.dial()
-			if status := w.trickle(conn, "POST", runPath, "", 0, 1100*time.Millisecond); status != 503 {
-				w.t.Errorf("an upload with a pause in the middle got %d, want 503", status)
-			}
-			conn.Close()
-		}
-	}},
 	{"a loop with one file, which a fault answers and then the hub", []string{"repeated_failure[run*6]"}, quiet, func(w *world) {
 		c := w.newTab(nil)
 		w.fault(object{"operation": "run", "status": 503, "times": 2})

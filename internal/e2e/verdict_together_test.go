@@ -98,6 +98,12 @@ var cleanTogether = []behaviour{
 		c.refresh()
 		c.me()
 	}},
+	{"an expired token, with a body that stops for longer than a second", nil, quiet, func(w *world) {
+		c, conn := w.login(), w.dial()
+		defer conn.Close()
+		w.drain()
+		w.trickle(conn, "GET", mePath, c.tokens.access, 0, 0, 0, 0, 1200*time.Millisecond) // whether it hears the answer is up to the client
+	}},
 	{"a refresh whose answer is there, and never read", nil, nil, func(w *world) {
 		c := w.login()
 		w.drain()

@@ -20,19 +20,18 @@ import (
 // response is the answer to a recorded request.
 type response struct {
 	*fault.Tap
-	call    *dialect.Call // nil: the hub's own API
-	stalled bool          // the client stopped in the middle of the request's body
+	call *dialect.Call // nil: the hub's own API
 }
 
 // newResponse returns the answer to r, which is recorded as seen. It passes when the body of r is in.
 func (b *bench) newResponse(w http.ResponseWriter, r *http.Request, seen *record.Request, call *dialect.Call) *response {
 	keep := seen.Operation == "login" || seen.Operation == "register" || seen.Operation == "refresh"
-	a := &response{Tap: &fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call: call}
+	a := &response{&fault.Tap{ResponseWriter: w, Keep: keep, Limit: -1}, call}
 	a.Settle = func() {
 		if body, ok := r.Body.(*opening); ok && a.Dropped {
 			body.complete(w)
 		} else if r.ContentLength != 0 && !a.Dropped {
-			a.stalled = b.lab.Drain(w, r)
+			b.lab.Drain(w, r)
 		}
 		if seen.Operation == "logout" || seen.Operation == "refresh" && !seen.Policy.Spends() || a.fails() {
 			linger(r.Context(), seen.Arrival.Machine)

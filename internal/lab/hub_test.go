@@ -54,7 +54,7 @@ func newTestHub(t testing.TB) *testHub {
 	}
 	names := map[string]string{"POST /api/authentication/login": "login", "GET /api/authentication/me": "me", "GET /api/files/phase2": "listing", "POST /api/run-ph-barrier-phase2": "run", "GET /api/run-ph-barrier-phase2": "run"}
 	h.lab = New(t.Context(), Host{
-		Renew: renew, Answer: answerError, RenewDeadline: func(http.ResponseWriter) {}, Drain: func(http.ResponseWriter, *http.Request) bool { return false }, NewID: rand.Text,
+		Renew: renew, Answer: answerError, RenewDeadline: func(http.ResponseWriter) {}, Drain: func(http.ResponseWriter, *http.Request) {}, NewID: rand.Text,
 		RefreshToken: func(_ http.ResponseWriter, r *http.Request) (string, error) { return request.Bearer(r) },
 		Names:        names, Access: 15 * time.Minute, Refresh: 168 * time.Hour, Secret: secret, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, Parts{Base: "http://hub.test", Store: store, Signer: signer, Folder: folder, Now: h.clock.Now})

@@ -60,8 +60,8 @@ type Parts struct {
 type Host struct {
 	Renew         func(Parts) Parts // makes a new hub of these parts: new are Runs, Serve, and the count of failed logins
 	Answer        func(w http.ResponseWriter, r *http.Request, err error)
-	RenewDeadline func(w http.ResponseWriter)                                 // gives an answer the whole time for writing, after a wait
-	Drain         func(w http.ResponseWriter, r *http.Request) (stalled bool) // reads what is left of the body
+	RenewDeadline func(w http.ResponseWriter)                  // gives an answer the whole time for writing, after a wait
+	Drain         func(w http.ResponseWriter, r *http.Request) // reads what is left of the body
 	RefreshToken  func(w http.ResponseWriter, r *http.Request) (string, error)
 	NewID         func() string
 	Hash          func(ctx context.Context, password string) (passwd.Credential, error)

@@ -76,8 +76,7 @@ func (b *bench) serveHub(w http.ResponseWriter, original *http.Request) {
 			client.rests()
 			client.whenUnread(func() { b.requests.Update(seen, seen.Leave) })
 		}
-		left := !answer.stalled && r.Context().Err() != nil
-		b.note(hub, r, seen, answer, body.Sum64(), left || onConnection && client.gone())
+		b.note(hub, r, seen, answer, body.Sum64(), r.Context().Err() != nil || onConnection && client.gone())
 	}()
 
 	if f != nil {

@@ -3,10 +3,8 @@
 package listen
 
 import (
-	"errors"
 	"io"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -58,19 +56,17 @@ func (t Timeouts) drain(next http.Handler) http.Handler {
 	})
 }
 
-// Drain reads what is left of the body of the request that w answers, and reports whether no more of it came for a
-// second. Many clients read no answer before they have sent all: to them the connection would seem broken. Those that
-// ask first (Expect) have not sent it. A connection that has failed ends with the answer, and is not read any more: to
-// net/http its client is gone.
-func (t Timeouts) Drain(w http.ResponseWriter, r *http.Request) (stalled bool) {
+// Drain reads what is left of the body of the request that w answers, until no more of it comes for a second. Many
+// clients read no answer before they have sent all: to them the connection would seem broken. Those that ask first
+// (Expect) have not sent it. A connection that has failed ends with the answer, and is not read any more: to net/http
+// its client is gone.
+func (t Timeouts) Drain(w http.ResponseWriter, r *http.Request) {
 	if r.Header["Expect"] != nil || r.Context().Err() != nil {
-		return false
+		return
 	}
 	t.Read = drainPause
 	body := t.Body(w, r.Body)
-	_, err := io.CopyN(io.Discard, body, drained) // what is left over then ends with the connection
-	if err == io.EOF {
+	if _, err := io.CopyN(io.Discard, body, drained); err == io.EOF {
 		body.control.SetReadDeadline(time.Time{}) // nobody waits for more while the answer leaves
-	}
-	return errors.Is(err, os.ErrDeadlineExceeded)
+	} // what is left over else ends with the connection
 }

@@ -225,7 +225,7 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	polled, comesLater, fit := p.isPolled(), p.comesLater(), -best
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
-		if polled {
+		if polled && e.asksFor(p.answer) {
 			n = best // the first of them is the retry
 		}
 		switch {
@@ -365,7 +365,7 @@ func (p *plea) isPolled() bool {
 		return without(p.at+1) && next[2].restSince(next[1])-next[1].restSince(next[0]) > Idle
 	}
 	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) || isRetried() ||
-		p.keptAt-p.at > 3 && isTimer(all[p.at+1:p.keptAt+1], true) && !without(p.at)
+		p.keptAt-p.at > 3 && all[p.at+1].isBeside(p.answer) && isTimer(all[p.at+1:p.keptAt+1], true) && !without(p.at)
 }
 
 // asksFor reports whether e has the same query and body as other.
