@@ -355,7 +355,7 @@ func (p *plea) isPolled() bool {
 			return false
 		}
 		run := all[from : to+1]
-		return isTimer(run, true) || areSamePauses(run, Idle, 20, func(*Exchange) bool { return true })
+		return isTimer(run, true) || !p.isKeptBesideAnother() && areSamePauses(run, Idle, 20, func(*Exchange) bool { return true })
 	}
 	without := func(at int) bool { // the request at the index, which may be another caller's or a retry
 		return at > 0 && p.keptAt-at > 2 && isTimer(slices.Concat(all[at-1:at], all[at+1:p.keptAt+1]), true)
@@ -366,6 +366,13 @@ func (p *plea) isPolled() bool {
 	}
 	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) || isRetried() ||
 		p.keptAt-p.at > 3 && all[p.at+1].isBeside(p.answer) && isTimer(all[p.at+1:p.keptAt+1], true) && !without(p.at)
+}
+
+// isKeptBesideAnother reports whether the request in time was the next over the connection of the answer, and all between
+// came over one other: two callers may have a connection each.
+func (p *plea) isKeptBesideAnother() bool {
+	between := p.line.all[p.at+1 : p.keptAt]
+	return p.kept.before == p.answer && !slices.ContainsFunc(between, func(e *Exchange) bool { return e.Conn != between[0].Conn })
 }
 
 // asksFor reports whether e has the same query and body as other.
