@@ -151,12 +151,18 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"two such replicas, with a connection for each refresh", "policy keep\nc1 me a0 200\nadvance 7m\nc3 refresh r0 200\nc2 me a1 200\nc1 me a0 200\n" +
 			"advance 7m\nc4 refresh r0 200\nc1 me a2 200\nc2 me a1 200\nadvance 7m\nc5 refresh r0 200\nc2 me a3 200\nc1 me a2 200\nadvance 7m\nc6 refresh r0 200\nc1 me a4 200\nc2 me a3 200\nadvance 7m\nc7 refresh r0 200\nafter 3s", "early_refresh[3]"},
 		{"a test that gives its client a token with a defect, four times", each("c1 me x0 401 token_malformed foreign\nc1 refresh %s 200", "r0", "r1", "r2", "r3") + "after 3s", ""},
+		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
+	})
+}
+
+func TestRefreshWithoutNeedWhereNoTokenIsSpent(t *testing.T) {
+	t.Parallel()
+	check(t, []row{
 		{"at the same expiry without rotation, after one that was needed", "policy keep\nc1 me a0 200\nadvance 16m\nc1 refresh r0 200\nc1 me a1 200\n" +
 			"after 1s\nc1 refresh r0 200\nc1 me a2 200\nafter 1s\nc1 refresh r0 200\nc1 me a3 200\nafter 1s\nc1 refresh r0 200\nc1 me a4 200\nafter 3s", ""},
 		{"each of five callers of a page that loads, without rotation", "policy keep\nc1 refresh r0 | c2 refresh r0 | c3 refresh r0 200\nc4 refresh r0 200\nc5 refresh r0 200", "early_refresh[2]"},
 		{"each of three callers of a page that loads three times, without rotation", "policy keep\n" + loop(3, "c1 refresh r0 | c2 refresh r0 200\nc3 refresh r0 200\nafter 1s"), "refresh_without_need[2 5 8]"},
 		{"each of five callers without rotation", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired") + loop(5, "c1 refresh r0 200") + loop(5, "c1 me a5 200"), ""},
-		{"with an ordered token", "ordered\nc1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", ""},
 		{"every five minutes under allow, over connections in turn", "policy allow\nc1 me a0 | c2 me a0 | c3 me a0 200\n" +
 			each("advance 5m\n%s", "c1 refresh r0 200\nc1 me a1 200", "c2 refresh r1 200\nc2 me a2 200", "c3 refresh r2 200\nc3 me a3 200", "c1 refresh r3 200\nc1 me a4 200", "c2 refresh r4 200\nc2 me a5 200", "c3 refresh r5 200\nc3 me a6 200"),
 			"refresh_without_need[5 7 9 11 13 15]"},

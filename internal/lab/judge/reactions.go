@@ -250,8 +250,8 @@ func (c *trial) waitsForPair(row []*Exchange) bool {
 }
 
 // cameBack returns how many requests like those of a row succeeded behind its first one and without a rest between; or,
-// if they called for a new token and did not come by a timer or a backoff, right behind that (stall), if that is as many
-// as there were. over reports whether the time for that is over.
+// if they called for a new token and did not come by a timer or a backoff, right behind that (stall), if that is as
+// many as there were. over reports whether the time for that is over.
 func (c *trial) cameBack(row []*Exchange) (n int, over bool) {
 	done, wait := c.isDone(row), longestWait(row)
 	served := c.served(row, done, wait)

@@ -271,8 +271,8 @@ func (e *Exchange) fits(p *plea, free bool) (n int) {
 }
 
 // isExcused reports whether e may be of another caller than the one that was asked to wait: it came in time for another
-// answer; or it is a refresh for a 401 of its own; or somebody came in time for this one and, if e was asked to wait, for
-// that. Before the time is over nobody knows.
+// answer; or it is a refresh for a 401 of its own; or somebody came in time for this one and, if e was asked to wait,
+// for that. Before the time is over nobody knows.
 func (c *trial) isExcused(p *plea, e *Exchange) bool {
 	switch q := e.plea; {
 	case e.keeps != nil && e.keeps.hurried == nil, p.answer.isRefresh() && e.isForOwn401(p.answer) && c.rested(p):
@@ -368,8 +368,8 @@ func (p *plea) isPolled() bool {
 		p.keptAt-p.at > 3 && all[p.at+1].isBeside(p.answer) && isTimer(all[p.at+1:p.keptAt+1], true) && !without(p.at)
 }
 
-// isKeptBesideAnother reports whether the request in time was the next over the connection of the answer, and all between
-// came over one other: two callers may have a connection each.
+// isKeptBesideAnother reports whether the request in time was the next over the connection of the answer, and all
+// between came over one other: two callers may have a connection each.
 func (p *plea) isKeptBesideAnother() bool {
 	between := p.line.all[p.at+1 : p.keptAt]
 	return p.kept.before == p.answer && !slices.ContainsFunc(between, func(e *Exchange) bool { return e.Conn != between[0].Conn })
