@@ -19,13 +19,13 @@ const (
 // one before it (Exchange.follows), and came sooner than that asked, if it did (Retry-After); those that left together
 // are no chain. All requests are shown that lie on a chain of five.
 //
-// A changed path, query or body hides nothing when a token is there; the path counts of a 404, and of what is no
-// operation. A request that its client gave up is neither a failure nor a success. What a rule about refreshes or a
+// A changed path, method, query or body hides nothing when a token is there; the path and the method count of a 404, and
+// of what is no operation. A request that its client gave up is neither a failure nor a success. What a rule about refreshes or a
 // logout shows is not told again. Where the record shows several callers, the row must have more than four failures for
 // each (isCrowd).
 func (c *trial) repeatedFailure() {
 	var bySession groups
-	anywhere := slices.DeleteFunc(c.rows((*Exchange).effortAnywhere), isToOnePath)
+	anywhere := slices.DeleteFunc(c.rows((*Exchange).effortAnywhere), isToOnePlace)
 	for _, row := range slices.Concat(c.rows((*Exchange).effort), anywhere) {
 		if len(row) < chain {
 			continue
@@ -51,8 +51,8 @@ func (c *trial) repeatedFailure() {
 	}
 }
 
-// effort is what makes a failed request the same request again: its operation and path, and its token or, without one,
-// its body.
+// effort is what makes a failed request the same request again: its operation, method and path, and its token or,
+// without one, its body.
 type effort struct {
 	place
 	presented uint64
@@ -66,20 +66,20 @@ func (e *Exchange) effort() effort {
 	return effort{place: e.place(), presented: e.Presented}
 }
 
-// effortAnywhere is the effort at whatever path. It is none for a 404, which speaks of its path, and for what is no
+// effortAnywhere is the effort at whatever path, by whatever method. It is none for a 404, which speaks of its path, and for what is no
 // operation.
 func (e *Exchange) effortAnywhere() effort {
 	if e.Operation == "other" || e.Status == http.StatusNotFound {
 		return effort{}
 	}
 	f := e.effort()
-	f.path = ""
+	f.place = place{operation: e.Operation}
 	return f
 }
 
-// isToOnePath reports whether all of a row went to the same path.
-func isToOnePath(row []*Exchange) bool {
-	return !slices.ContainsFunc(row, func(e *Exchange) bool { return e.Path != row[0].Path })
+// isToOnePlace reports whether all of a row went to the same path by the same method.
+func isToOnePlace(row []*Exchange) bool {
+	return !slices.ContainsFunc(row, func(e *Exchange) bool { return e.place() != row[0].place() })
 }
 
 // waitedAsAsked reports whether the answer to e asked to wait, and its caller did.
@@ -125,18 +125,19 @@ func (c *trial) isEndOfToken(row []*Exchange, e *Exchange) bool {
 	return !c.timeIsUp(last)
 }
 
-// rows returns the failures of each effort that nothing interrupts: no success, pause or change of epoch. Without a
-// token, a success is any of the same operation, or a login: a suite that types a wrong password before the right one
-// does not loop, nor does one that registers its user, who is there, before it logs in, or a page that looks for a
-// session at each load before that.
+// rows returns the failures of each effort that nothing interrupts: no success of the operation with the token, at
+// whatever path, and no pause or change of epoch. Without a token, a success is any of the operation, or a login: a
+// suite that types a wrong password before the right one does not loop, nor does one that registers its user, who is
+// there, before it logs in, or a page that looks for a session at each load before that.
 func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 	var rows [][]*Exchange
-	last := make(map[string]*Exchange)                               // refresh of a session that a finding shows
-	withToken, without := make(map[effort]int), make(map[effort]int) // index in rows of those that may go on
+	open := make(map[effort]int)       // index in rows of those that may go on
+	last := make(map[string]*Exchange) // refresh of a session that a finding shows
+	served := successes{orders: make(map[use]int)}
 	for _, e := range c.record {
 		if c.told[e] && e.isRefresh() {
 			if e.failed() {
-				for _, i := range withToken {
+				for _, i := range open {
 					if len(rows[i]) > 0 && rows[i][0].Session == e.Session {
 						rows[i] = withoutReasons(rows[i], e, last[e.Session])
 					}
@@ -148,20 +149,12 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 		if f == (effort{}) {
 			continue
 		}
-		open := withToken
-		if f.presented == 0 {
-			open = without
-		}
 		i, ok := open[f]
+		ok = ok && len(rows[i]) > 0 && !served.since(rows[i], f)
 		switch {
 		case e.End.Order == 0 || e.Left:
 		case e.succeeded():
-			delete(open, f)
-			for other := range without {
-				if e.isLogin() || other.place == f.place {
-					delete(without, other)
-				}
-			}
+			served.add(e, f)
 		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked(), ok && c.isEndOfToken(rows[i], e):
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
 			delete(open, f)
@@ -173,6 +166,35 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 		}
 	}
 	return rows
+}
+
+// use is of an operation with a token.
+type use struct {
+	operation string
+	presented uint64 // 0: with whatever token
+}
+
+// successes knows the last success of each use, by its order.
+type successes struct {
+	orders map[use]int
+	login  int // the last login
+}
+
+func (s *successes) add(e *Exchange, f effort) {
+	s.orders[use{f.operation, f.presented}] = e.Arrival.Order
+	s.orders[use{f.operation, 0}] = e.Arrival.Order
+	if e.isLogin() {
+		s.login = e.Arrival.Order
+	}
+}
+
+// since reports whether a success of the effort came behind a row.
+func (s *successes) since(row []*Exchange, f effort) bool {
+	order := s.orders[use{f.operation, f.presented}]
+	if f.presented == 0 {
+		order = max(order, s.login)
+	}
+	return order > row[len(row)-1].Arrival.Order
 }
 
 // isNextPart reports whether e goes on with a download, of which the last of a row got some although a fault cut it.
