@@ -235,10 +235,10 @@ func (e *Exchange) place() place {
 	return place{e.Operation, e.Method, e.Path}
 }
 
-// address is what a request of an operation asks for.
+// address is what a request asks for, with whatever token.
 type address struct {
-	path        string
+	place
 	query, body uint64
 }
 
-func (e *Exchange) address() address { return address{e.Path, e.Query, e.Body} }
+func (e *Exchange) address() address { return address{e.place(), e.Query, e.Body} }

@@ -254,11 +254,11 @@ type pending struct {
 func (p *pending) add(e *Exchange) { p.all, p.left = append(p.all, e), append(p.left, e) }
 
 // drop drops and returns the first that e may be again: of those with its address, if there was one, or else of its
-// path, the last over its connection first. A request to a new address may have taken the one that e is again; then it
+// place, the last over its connection first. A request to a new address may have taken the one that e is again; then it
 // was another one. drop returns nil if there is none.
 func (p *pending) drop(e *Exchange, is func(other *Exchange) bool) (dropped *Exchange) {
 	isSame := func(other *Exchange) bool { return e.address() == other.address() }
-	mayBe := func(other *Exchange) bool { return other.Path == e.Path && is(other) }
+	mayBe := func(other *Exchange) bool { return other.place() == e.place() && is(other) }
 	i := slices.IndexFunc(p.left, func(other *Exchange) bool { return isSame(other) && is(other) })
 	if j := slices.IndexFunc(p.lent, isSame); i < 0 && (j >= 0 || !slices.ContainsFunc(p.all, isSame)) {
 		if j >= 0 {

@@ -416,6 +416,7 @@ func TestNotRepeated(t *testing.T) {
 		{"one of two, whose refresh failed under a lock, and the other refreshes next", "advance 15m\nc1 me a0 | c2 me a0 401 token_expired\nc1 refresh r0 503 injected\nc2 refresh r0 200\nc2 me a1 200\nafter 3s", ""},
 		{"two of four, whose refreshes failed under a lock", four + loop(2, "c1 refresh r0 0 lost\nafter 100ms") + "c1 refresh r0 200\n" + loop(2, "c1 me a1 200") + "after 3s", ""},
 		{"one, whose refresh is tried twice", "advance 15m\nc1 me a0 401 token_expired\nc1 refresh r0 503 injected\nc1 refresh r0 200\nafter 3s", "not_repeated[2 4]"},
+		{"an upload, while a poll of the run goes on", "advance 15m\nc1 run:POST a0 401 token_expired\nc1 refresh r0 200\nc1 run:GET a1 200\nafter 300ms\nc1 run:GET a1 200\nafter 3s", "not_repeated[2 3]"},
 		{"three uploads of equal length over one connection", "advance 15m\nc1 run:POST a0 401 token_expired body=a\nc1 run:POST a0 401 token_expired body=b\nc1 run:POST a0 401 token_expired body=c\nc1 refresh r0 200\nafter 3s", "not_repeated[2 3 4 5]"},
 		{"one that tries once more over another connection before it refreshes", "c2 me a0 200\nadvance 15m\nc1 me a0 401 token_expired\nafter 30ms\nc2 me a0 401 token_expired\nc1 refresh r0 200\nc2 me a1 200\nafter 3s", ""},
 		{"two, one after the other, while a refresh is under way", "c2 me a0 200\nc3 me a0 200\nadvance 15m\nc1 me a0 401 token_expired\nc1 refresh r0 200 later\nc2 me a0 401 token_expired\nafter 30ms\nc3 me a0 401 token_expired\nlater\nc1 me a1 200\nafter 3s", "not_repeated[5 6 7]"},
