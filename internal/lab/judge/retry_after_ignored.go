@@ -350,15 +350,12 @@ func (p *plea) isPolled() bool {
 		return false
 	}
 	all := p.line.all
-	byTimer := func(from, to int) bool {
-		if from < 0 || to >= len(all) || to-from < 3 {
-			return false
-		}
-		run := all[from : to+1]
+	isPoll := func(run []*Exchange) bool {
 		return isTimer(run, true) || !p.isKeptBesideAnother() && areSamePauses(run, Idle, 20, func(*Exchange) bool { return true })
 	}
+	byTimer := func(from, to int) bool { return from >= 0 && to < len(all) && to-from > 2 && isPoll(all[from:to+1]) }
 	without := func(at int) bool { // the request at the index, which may be another caller's or a retry
-		return at > 0 && p.keptAt-at > 2 && isTimer(slices.Concat(all[at-1:at], all[at+1:p.keptAt+1]), true)
+		return at > 0 && p.keptAt-at > 2 && isPoll(slices.Concat(all[at-1:at], all[at+1:p.keptAt+1]))
 	}
 	isRetried := func() bool { // and not by another poll beside this one
 		next := all[p.at+1:]
