@@ -70,7 +70,7 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 	if areSteady(rounds) {
 		return max(rounds[0], takeTurns(row), callersByAddress(row))
 	}
-	if row[0].Browser && row[0].Method == "GET" && slices.Min(pauses) <= Idle {
+	if row[0].Browser && row[0].Method == "GET" && c.mayHaveQueued(row, pauses) {
 		return queue
 	}
 	first, alone := c.beginners(row, pauses)
@@ -112,15 +112,30 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	return max(n, twoGroups(row, rounds), callersByAddress(row))
 }
 
-// keptConnections returns over how many connections a row came more than once.
-func keptConnections(row []*Exchange) (n int) {
-	uses := make(map[int64]int)
+// keptConnections returns over how many connections a row came more than once, of those that the client kept at one
+// time: something came over each later, if not of the row. A client that closes some and opens others has no more
+// callers for that.
+func keptConnections(row []*Exchange) (most int) {
+	uses := make(map[*connection]int)
+	var lasts []int // orders of the last requests over them
 	for _, e := range row {
-		if uses[e.Conn]++; uses[e.Conn] == 2 {
-			n++
+		if uses[e.conn]++; uses[e.conn] == 2 {
+			lasts = append(lasts, e.conn.last.Arrival.Order)
 		}
 	}
-	return n
+	slices.Sort(lasts)
+	begun, over := 0, 0
+	for _, e := range row {
+		if uses[e.conn] > 1 {
+			begun++
+			uses[e.conn] = 0
+		}
+		for over < len(lasts) && lasts[over] < e.Arrival.Order {
+			over++
+		}
+		most = max(most, begun-over)
+	}
+	return most
 }
 
 // takeTurns returns how many connections took turns with the requests of a row, twice or more and always in the same
@@ -179,6 +194,17 @@ func (c *trial) isBehindRefresh(before, e *Exchange) bool {
 	between := c.between(before, e)
 	return len(between) == 1 && between[0].exchanged() && between[0].isBeside(before) && between[0].isBeside(e) &&
 		between[0].restSince(before) <= opening && e.restSince(between[0]) <= opening
+}
+
+// mayHaveQueued reports whether any of a row came without a rest (Idle) behind the one before, and not behind a refresh
+// for that.
+func (c *trial) mayHaveQueued(row []*Exchange, pauses []time.Duration) bool {
+	for i, rest := range pauses {
+		if rest <= Idle && !c.isBehindRefresh(row[i], row[i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // addsKept reports whether e is the first behind some requests that came over its connection, and that is kept, as the
