@@ -221,6 +221,24 @@ func TestTheHubsOwnPageMayUseIt(t *testing.T) {
 	behind.post(runPath, nil, "Origin", "https://hub.example:444").Want(403, "forbidden_origin")
 }
 
+// TestImagesOfAllowedPages: a browser sends no Origin for an image or a frame, but names the page in Referer. The page
+// at localhost is of another site than the hub at 127.0.0.1.
+func TestImagesOfAllowedPages(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	for referer, status := range map[string]int{
+		"http://localhost:5173/": 200, "http://127.0.0.1:5173/gallery?n=1": 200, "": 403, "https://app.example/": 403,
+		"http://localhost.evil.test/": 403, "localhost:5173": 403, "http://user@localhost@evil.test/": 403, "http://[": 403,
+	} {
+		for _, dest := range []string{"image", "iframe"} {
+			if got := h.get(listingPath, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", dest, "Referer", referer).Status; got != status {
+				t.Errorf("%s of a page at %q: %d, want %d", dest, referer, got, status)
+			}
+		}
+	}
+	h.get(listingPath, "Origin", "https://evil.test", "Sec-Fetch-Site", "cross-site", "Referer", "http://localhost:5173/").Want(403, "forbidden_origin")
+}
+
 func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)

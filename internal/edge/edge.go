@@ -145,10 +145,10 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 }
 
 // isForeign reports whether a page of another origin has made the request. Browsers say so in Origin (Fetch standard)
-// and in Sec-Fetch-Site (Fetch Metadata).
+// and in Sec-Fetch-Site (Fetch Metadata). They send no Origin for images, say, but name the page in Referer.
 func (e *edge) isForeign(r *http.Request, origin string) bool {
 	if origin == "" {
-		foreign := !e.anyOrigin && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !followsLink(r)
+		foreign := !e.anyOrigin && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !followsLink(r) && !e.names(originOf(r.Referer()))
 		return foreign || e.crossOrigin.Check(r) != nil
 	}
 	if r.Method == http.MethodOptions {
@@ -157,6 +157,15 @@ func (e *edge) isForeign(r *http.Request, origin string) bool {
 	asked := *r
 	asked.Method = http.MethodPost // the check lets safe methods pass unread
 	return e.crossOrigin.Check(&asked) != nil
+}
+
+// originOf returns the origin of an absolute URL (RFC 6454 section 6.2), or "" for anything else.
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // followsLink reports whether the answer becomes the document of a tab, as when a user follows a link. A frame in a
@@ -179,7 +188,7 @@ func (e *edge) names(origin string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme+"://"+u.Host == origin && request.IsLoopback(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && originOf(origin) == origin && request.IsLoopback(u.Host)
 }
 
 // answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight).
