@@ -92,6 +92,21 @@ func areSamePauses(requests []*Exchange, shortest, share time.Duration, is func(
 	return true
 }
 
+// areTicks reports whether requests came by a timer that keeps its beat, as setInterval does: a late one (Idle/2) does
+// not delay the next. Each came after a rest.
+func areTicks(requests []*Exchange) bool {
+	n := len(requests) - 1
+	first := requests[0].leftAt()
+	interval := requests[n].leftAt().Sub(first) / time.Duration(n)
+	for i, e := range requests {
+		off := e.leftAt().Sub(first) - time.Duration(i)*interval
+		if off.Abs() > Idle/2 || i > 0 && e.restSince(requests[i-1]) <= Idle {
+			return false
+		}
+	}
+	return interval >= 5*Idle
+}
+
 // isBackoff reports whether requests came as one caller's exponential backoff sends them: each pause is longer than the
 // one before by the same factor (but for a quarter).
 func isBackoff(requests []*Exchange) bool {

@@ -351,7 +351,7 @@ func (p *plea) isPolled() bool {
 	}
 	all := p.line.all
 	isPoll := func(run []*Exchange) bool {
-		return isTimer(run, true) || !p.isKeptBesideAnother() && areSamePauses(run, Idle, 20, func(*Exchange) bool { return true })
+		return isTimer(run, true) || !p.isKeptBesideAnother() && (areSamePauses(run, Idle, 20, func(*Exchange) bool { return true }) || areTicks(run))
 	}
 	byTimer := func(from, to int) bool { return from >= 0 && to < len(all) && to-from > 2 && isPoll(all[from:to+1]) }
 	without := func(at int) bool { // the request at the index, which may be another caller's or a retry
