@@ -64,7 +64,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // lone caller may take its connections in turn, as Firefox does.
 func (c *trial) callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
-	if hasTimer(row, true) {
+	if hasTimer(row, true) || hasRun(row, 2*chain-1, areTicks) {
 		return 1
 	}
 	if areSteady(rounds) {
