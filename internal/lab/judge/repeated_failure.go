@@ -237,10 +237,13 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 	return i > 0 && s.exchanges[i-1].isLogin() && s.exchanges[i-1].Arrival.Order > first.Arrival.Order
 }
 
-// renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, of which other
-// rules tell. Either the client's next request shows it (isRenewed), or nobody else works with the newer tokens (as
+// renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, which the hub
+// refuses; other rules tell of that. Either the client's next request shows it (isRenewed), or nobody else works with the newer tokens (as
 // many requests failed as succeeded with these, or more), and each call took one from a store (fromStore) or refreshed.
 func (c *trial) renewsMost(loop []*Exchange) bool {
+	if !slices.ContainsFunc(loop, (*Exchange).callsForToken) {
+		return false
+	}
 	last := len(loop) - 1
 	served, refreshed := 0, 0
 	for _, e := range c.between(loop[0], loop[last]) {
