@@ -18,7 +18,8 @@ import (
 //	c1 login - 200               without a token
 //	c1 login - 200 other         of another session, whose access token is b0
 //	c1 me x0 401 foreign         with a token that this hub has not signed
-//	c1 me a0 503 injected        what a fault did: injected, lost, malformed; left: the client closed the connection
+//	c1 me a0 503 injected        what a fault did: injected, lost, malformed; left: the client closed the connection;
+//	                             stopped: its body stopped when it was refused
 //	c1 me a0 | c2 me a0 401 …    steps on one line arrive together and are answered together, alike
 //	c1 file/2 - 404              another path of the operation
 //	c1 me - 401 pool             the connection is of a client that other namespaces know
@@ -218,6 +219,8 @@ func (s *script) note(e *Exchange, word string) {
 		e.Lost = true
 	case word == "left":
 		e.Left, e.Status = true, 0
+	case word == "stopped":
+		e.Left = true
 	case word == "shared":
 		e.Busy = e.Arrival.Machine.Add(-time.Hour)
 	case word == "pool":
