@@ -214,6 +214,8 @@ func TestRetryAfterOfJobsAndPolls(t *testing.T) {
 			each("%s me a0 200\nafter 500ms", "c3", "c5", "c4", "c3", "c4", "c5") + "after 3s", "retry_after_ignored[5 6]"},
 		{"a poll of a page that does not wait, over connections in turn and by a timer that is late at times", each("%s me a0 200", "c3", "after 514ms\nc4", "after 486ms\nc5") + "after 505ms\nc3 me a0 503 injected wait=2s\n" +
 			each("after %s me a0 200", "480ms\nc4", "530ms\nc5", "470ms\nc3", "515ms\nc4", "497ms\nc5", "520ms\nc3") + "after 3s", "retry_after_ignored[5 6]"},
+		{"a poll of a page that begins anew behind its retry, which came too soon, over connections in turn", each("%s me a0 200\nafter 2s", "c3", "c4") + "c5 me a0 503 injected wait=6s\nafter 1s\n" +
+			each("%s me a0 200\nafter 2s", "c4", "c4", "c5", "c3", "c5") + "after 3s", "retry_after_ignored[4 5]"},
 		{"a retry too soon between the ticks of a poll", "slow 5ms c1 me a0 503 injected wait=5s\nafter 94ms\nslow 5ms c1 me a0 200\nafter 894ms\n" + loop(6, "slow 5ms c1 me a0 200\nafter 994ms") + "after 3s", "retry_after_ignored[2 3]"},
 		{"a retry too soon, and then a poll", "c1 me a0 503 injected wait=2s\nafter 300ms\nc1 me a0 200\n" + loop(9, "after 250ms\nc1 me a0 200") + "after 3s", "retry_after_ignored[2 3]"},
 		{"a retry too soon, and then the next pages", "c1 listing a0 503 injected wait=2s query=1\nafter 300ms\nc1 listing a0 200 query=1\n" + each("after %s\nc1 listing a0 200", "400ms", "150ms", "610ms", "330ms", "250ms") + "after 3s", "retry_after_ignored[2 3]"},

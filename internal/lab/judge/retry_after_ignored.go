@@ -341,10 +341,11 @@ func (p *plea) connects(e *Exchange) bool {
 	return e.Conn == p.answer.Conn || e.Opened.IsZero() || e.Opened.After(p.answer.End.Machine)
 }
 
-// isPolled reports whether the answer, the request in time and those between them, four at the least with the one
-// before or behind, came by one timer: over one connection, or with less of a difference (a twentieth) over several.
-// That does not wait, with a retry right behind the answer or without. Nor does one caller that goes on by a timer
-// behind its retry, unless the answer was to another one, between the ticks.
+// isPolled reports whether one timer sent the requests from the answer to the one in time, so that nobody waited. They
+// came over one connection at the same pauses, or over several with less of a difference (a twentieth) or by a beat
+// (areTicks). They are four at the least: with the one before or behind; or without the retry behind the answer
+// (isRetried); or from that retry on, if the timer begins anew with it (shifts), and it is not of another caller,
+// between the ticks.
 func (p *plea) isPolled() bool {
 	if p.kept == nil {
 		return false
@@ -357,12 +358,20 @@ func (p *plea) isPolled() bool {
 	without := func(at int) bool { // the request at the index, which may be another caller's or a retry
 		return at > 0 && p.keptAt-at > 2 && isPoll(slices.Concat(all[at-1:at], all[at+1:p.keptAt+1]))
 	}
-	isRetried := func() bool { // and not by another poll beside this one
+	isRetried := func() bool { // not by another poll beside this one
 		next := all[p.at+1:]
 		return without(p.at+1) && next[2].restSince(next[1])-next[1].restSince(next[0]) > Idle
 	}
-	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) || isRetried() ||
-		p.keptAt-p.at > 3 && all[p.at+1].isBeside(p.answer) && isTimer(all[p.at+1:p.keptAt+1], true) && !without(p.at)
+	shifts := func() bool { // over several connections with the interval from before
+		run := all[p.at+1 : p.keptAt+1]
+		if len(run) < 4 || without(p.at) {
+			return false
+		}
+		interval := run[1].restSince(run[0])
+		goesOn := p.at > 0 && isNear(p.answer.restSince(all[p.at-1]), interval) && run[0].restSince(p.answer) <= interval && isPoll(run)
+		return goesOn || run[0].isBeside(p.answer) && isTimer(run, true)
+	}
+	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) || isRetried() || shifts()
 }
 
 // isKeptBesideAnother reports whether the request in time was the next over the connection of the answer, and all
