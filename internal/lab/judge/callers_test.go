@@ -52,8 +52,8 @@ func TestCallers(t *testing.T) {
 	})
 }
 
-// TestCallersByBackoff: rounds that come further apart each time are of callers who back off alike, or of one caller who
-// retries within a retry.
+// TestCallersByBackoff: rounds that come further apart each time are of callers who back off alike, or of one caller
+// who retries within a retry.
 func TestCallersByBackoff(t *testing.T) {
 	t.Parallel()
 	const settled = "after 3s"

@@ -56,7 +56,8 @@ func (c *trial) followsRace(e *Exchange) bool {
 // isBehindRefusal reports whether a request of its client, of no other session and no login, was answered 401 right
 // before r (stall), and none of the session was served since. Where the hub could read no token, only the same request
 // counts as served: others may be at work beside it. But a login or a refresh since is what the client did about that.
-// Of a 401 that a client left, it may have heard, in the time to react: a body may have stopped when the hub refused it.
+// Of a 401 that a client left, it may have heard, in the time to react: a body may have stopped when the hub refused
+// it.
 func (c *trial) isBehindRefusal(r *Exchange) bool {
 	given := c.sessions[r.Session].given[r.Current.Generation]
 	at := c.after(r) - 1

@@ -19,10 +19,10 @@ const (
 // one before it (Exchange.follows), and came sooner than that asked, if it did (Retry-After); those that left together
 // are no chain. All requests are shown that lie on a chain of five.
 //
-// A changed path, method, query or body hides nothing when a token is there; the path and the method count of a 404, and
-// of what is no operation. A request that its client gave up is neither a failure nor a success. What a rule about refreshes or a
-// logout shows is not told again. Where the record shows several callers, the row must have more than four failures for
-// each (isCrowd).
+// A changed path, method, query or body hides nothing when a token is there; the path and the method count of a 404,
+// and of what is no operation. A request that its client gave up is neither a failure nor a success. What a rule about
+// refreshes or a logout shows is not told again. Where the record shows several callers, the row must have more than
+// four failures for each (isCrowd).
 func (c *trial) repeatedFailure() {
 	var bySession groups
 	anywhere := slices.DeleteFunc(c.rows((*Exchange).effortAnywhere), isToOnePlace)
@@ -66,8 +66,8 @@ func (e *Exchange) effort() effort {
 	return effort{place: e.place(), presented: e.Presented}
 }
 
-// effortAnywhere is the effort at whatever path, by whatever method. It is none for a 404, which speaks of its path, and for what is no
-// operation.
+// effortAnywhere is the effort at whatever path, by whatever method. It is none for a 404, which speaks of its path,
+// and for what is no operation.
 func (e *Exchange) effortAnywhere() effort {
 	if e.Operation == "other" || e.Status == http.StatusNotFound {
 		return effort{}
@@ -238,8 +238,9 @@ func (c *trial) isFirstUse(b, first *Exchange) bool {
 }
 
 // renewsMost reports whether most failures of a loop were renewed. Each call begins with the old token, which the hub
-// refuses; other rules tell of that. Either the client's next request shows it (isRenewed), or nobody else works with the newer tokens (as
-// many requests failed as succeeded with these, or more), and each call took one from a store (fromStore) or refreshed.
+// refuses; other rules tell of that. Either the client's next request shows it (isRenewed), or nobody else works with
+// the newer tokens (as many requests failed as succeeded with these, or more), and each call took one from a store
+// (fromStore) or refreshed.
 func (c *trial) renewsMost(loop []*Exchange) bool {
 	if !slices.ContainsFunc(loop, (*Exchange).callsForToken) {
 		return false
