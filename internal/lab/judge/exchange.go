@@ -54,7 +54,6 @@ type Exchange struct {
 	plea   *plea     // what its answer asked for with Retry-After; nil: nothing
 	keeps  *plea     // what another answer had asked for, and it came in time; nil: nothing
 	again  bool      // it may have been sent again with a new token, as others that got 401 (line.renew)
-	burst  *Exchange // the first of the burst of requests of its session that it is in (findBursts)
 
 	// free is when its connection rested again, so that the client could react. A client that allows itself one or two
 	// connections sends its refresh, too, behind what waits in front of it; while that is under way, it is now.

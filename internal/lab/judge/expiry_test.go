@@ -8,6 +8,8 @@ func TestTwoRefreshes(t *testing.T) {
 		{"a second tab that refreshes when it loads, and the first one at its own expiry", "advance 9m\nc2 refresh r0 200\nc2 me a1 200\nadvance 7m\n" + loop(3, "c1 me a0 401 token_expired") + "c1 refresh r1 200\n" + loop(3, "c1 me a2 200") + "after 3s", ""},
 		{"three tabs under a lock, each of which keeps its own access token", "advance 13m\nc2 refresh r0 200\nc2 me a1 200\nadvance 3m\n" + loop(3, "c1 me a0 401 token_expired") + "c1 refresh r1 200\nc1 me a2 200\n" +
 			"c1 refresh r2 200\nc1 me a3 200\nc1 refresh r3 200\nc1 me a4 200\nafter 3s", ""},
+		{"a second caller that refreshes when the first one is done, while another page is loaded", "advance 15m\nc1 listing a0 401 token_expired query=1\nc2 listing a0 401 token_expired query=2\nc1 refresh r0 200\nc1 listing a1 200 query=1\n" +
+			"c3 listing a1 200 query=9\nafter 300ms\nc2 refresh r1 200\nc2 listing a2 200 query=2\nafter 3s", "two_refreshes[4 7]"},
 		{"a run that was refused, and a look at the run before it comes again", "advance 15m\nc1 run:POST a0 401 token_expired\nc1 me a0 401 token_expired\nc1 refresh r0 200\nc1 me a1 200\nc1 run:GET a1 200\nc1 refresh r1 200\nc1 run:POST a2 200\nafter 3s", "two_refreshes[4 7]"},
 		{"together", expired + "c1 refresh r0 200\nc2 refresh r0 401 token_reused", "two_refreshes[3 4]"},
 		{"the loser is answered first", expired + "c2 refresh r0 401 token_reused\nc1 refresh r0 200", "two_refreshes[3 4]"},

@@ -101,23 +101,17 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 			if e.client == login.client && !goesOn && !s.goesOnAfter(e) {
 				return true
 			}
-		case mayBeOwn && (!goesOn || s.isByCallerOf(e, login, unknown)):
+		case mayBeOwn && (!goesOn || isByCallerOf(e, login, unknown)):
 			return true
 		}
 	}
 	return false
 }
 
-// isByCallerOf reports whether a login is by the caller of e, whatever others of the session do: it came over a
-// connection of what was sent with e, or at once (apart) by its client or an unknown one, or both had a connection for
-// themselves.
-func (s *session) isByCallerOf(e, login *Exchange, unknown bool) bool {
-	return s.sentWith(e, login.Conn) || e.isSingle() && login.isSingle() || (unknown || e.client == login.client) && e.End.until(&login.sentAt) <= apart
-}
-
-// sentWith reports whether something came over a connection in the burst that e is in.
-func (s *session) sentWith(e *Exchange, conn int64) bool {
-	return slices.ContainsFunc(s.exchanges, func(other *Exchange) bool { return other.Conn == conn && other.burst == e.burst })
+// isByCallerOf reports whether a login is by the caller of e, whatever others of the session do: it came at once (apart)
+// by its client or an unknown one, or both had a connection for themselves.
+func isByCallerOf(e, login *Exchange, unknown bool) bool {
+	return e.isSingle() && login.isSingle() || (unknown || e.client == login.client) && e.End.until(&login.sentAt) <= apart
 }
 
 // usesNewer reports whether the client had used a newer pair than that of e, which was not over, or did so in time: e

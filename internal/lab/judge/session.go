@@ -124,12 +124,8 @@ func (s *session) endBurst(from, next int, end Mark) {
 	span := end.Machine.Sub(burst[0].sentAt.Machine)
 	queued, first := span <= reaction || took >= span/4, true
 	for _, e := range burst {
-		e.burst = e
-		if queued {
-			e.burst = burst[0]
-			if e.isSingle() && end.Order > e.End.Order { // which connection waits for which is not known
-				e.free = end
-			}
+		if queued && e.isSingle() && end.Order > e.End.Order { // which connection waits for which is not known
+			e.free = end
 		}
 		if e.isAccess() && (e.Token.State == "valid" || e.refused()) { // an open operation tells nobody that it has expired
 			if (first || !queued) && !e.waited {
