@@ -133,7 +133,7 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 	var rows [][]*Exchange
 	open := make(map[effort]int)       // index in rows of those that may go on
 	last := make(map[string]*Exchange) // refresh of a session that a finding shows
-	served := successes{orders: make(map[use]int)}
+	served := make(successes)
 	for _, e := range c.record {
 		if c.told[e] && e.isRefresh() {
 			if e.failed() {
@@ -154,7 +154,8 @@ func (c *trial) rows(effortOf func(*Exchange) effort) [][]*Exchange {
 		switch {
 		case e.End.Order == 0 || e.Left:
 		case e.succeeded():
-			served.add(e, f)
+			served[use{f.operation, f.presented}] = e.Arrival.Order
+			served[use{f.operation, 0}] = e.Arrival.Order
 		case c.told[e], e.InAddress && e.refused(), e.waitedAsAsked(), ok && c.isEndOfToken(rows[i], e):
 		case e.Hub == http.StatusPartialContent && !e.Lost: // it has all of the download
 			delete(open, f)
@@ -174,25 +175,14 @@ type use struct {
 	presented uint64 // 0: with whatever token
 }
 
-// successes knows the last success of each use, by its order.
-type successes struct {
-	orders map[use]int
-	login  int // the last login
-}
-
-func (s *successes) add(e *Exchange, f effort) {
-	s.orders[use{f.operation, f.presented}] = e.Arrival.Order
-	s.orders[use{f.operation, 0}] = e.Arrival.Order
-	if e.isLogin() {
-		s.login = e.Arrival.Order
-	}
-}
+// successes are the orders of the last success of each use.
+type successes map[use]int
 
 // since reports whether a success of the effort came behind a row.
-func (s *successes) since(row []*Exchange, f effort) bool {
-	order := s.orders[use{f.operation, f.presented}]
+func (s successes) since(row []*Exchange, f effort) bool {
+	order := s[use{f.operation, f.presented}]
 	if f.presented == 0 {
-		order = max(order, s.login)
+		order = max(order, s[use{"login", 0}], s[use{"register", 0}])
 	}
 	return order > row[len(row)-1].Arrival.Order
 }
