@@ -208,6 +208,9 @@ func (e *Exchange) isRefresh() bool {
 // isLogin reports whether e asked for a new session.
 func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation == "register" }
 
+// isIntrospection reports whether e asked what a token is worth.
+func (e *Exchange) isIntrospection() bool { return e.Operation == "introspect" }
+
 // isAccess reports whether e used an access token of this hub.
 func (e *Exchange) isAccess() bool {
 	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh"

@@ -34,10 +34,10 @@ type Verdict struct {
 
 // Judge returns the verdict on a record at the time now, whose Order may be 0. Exchanges stand in the order of their
 // arrival. ended says when each epoch but the one in force was over, by the hub's clock before it was changed.
-// Introspection is no use of a token (RFC 7662), so no rule looks at it. The exchanges are the judge's own: it notes in
-// them what it finds.
-func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
-	record = slices.DeleteFunc(slices.Clone(record), func(e *Exchange) bool { return e.Operation == "introspect" })
+// Introspection is no use of a token (RFC 7662), so no rule looks at it; but its 401 calls for a refresh. The exchanges
+// are the judge's own: it notes in them what it finds.
+func Judge(all []*Exchange, now Mark, ended []Mark) Verdict {
+	record := slices.DeleteFunc(slices.Clone(all), (*Exchange).isIntrospection)
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), owners: make(map[uint64]string),
 		told: make(map[*Exchange]bool), loops: make(map[*Exchange]bool)}
 	findClients(record, now)
@@ -54,7 +54,7 @@ func Judge(record []*Exchange, now Mark, ended []Mark) Verdict {
 			c.everywhere = append(c.everywhere, e)
 		}
 	}
-	sessions := sessionsOf(record)
+	sessions := sessionsOf(all)
 	for _, s := range sessions {
 		c.sessions[s.id] = s
 	}

@@ -37,6 +37,12 @@ func sessionsOf(record []*Exchange) []*session {
 	var sessions []*session
 	byID := make(map[string]*session)
 	for _, e := range record {
+		if e.isIntrospection() {
+			if s := byID[e.Session]; s != nil && e.refused() && e.Code != "token_revoked" && e.Token != nil && !e.Token.Refresh {
+				s.refused.add(e)
+			}
+			continue
+		}
 		if s := byID[e.Addressed]; s != nil && e.refused() {
 			s.misplaced = append(s.misplaced, e)
 		}
