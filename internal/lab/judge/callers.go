@@ -48,7 +48,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 		return false
 	}
 	back, over := c.cameBack(row)
-	return !over || back >= tries || shown > 1 && !areSteady(rounds) && mayBeOf(back) || beside > back && tries-back <= (chain-1)*beside
+	return !over || back >= tries || shown > 1 && !areSteady(row, rounds) && mayBeOf(back) || beside > back && tries-back <= (chain-1)*beside
 }
 
 // callers returns how many callers a row shows, 1 at the least. Several show by requests that were under way at the
@@ -67,8 +67,8 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 	if hasTimer(row, true) || hasRun(row, 2*chain-1, areTicks) {
 		return 1
 	}
-	if areSteady(rounds) {
-		return max(rounds[0], takeTurns(row), callersByAddress(row))
+	if areSteady(row, rounds) {
+		return max(rounds[1], takeTurns(row), callersByAddress(row))
 	}
 	if row[0].Browser && row[0].Method == "GET" && c.mayHaveQueued(row, pauses) {
 		return queue

@@ -49,9 +49,9 @@ func inQueue(row []*Exchange, rounds []int) (most int) {
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
-	s := c.sessions[row[0].Session]
+	s, over := c.sessions[row[0].Session], c.servedBehind(row)
 	for _, r := range s.refreshes {
-		if !inTime(row[len(row)-1], r) {
+		if !inTime(row[len(row)-1], r) || over != nil && over.endedBefore(r) {
 			break
 		}
 		first := i
@@ -76,6 +76,21 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		}
 	}
 	return n
+}
+
+// servedBehind returns what ended a row, if that came in time: the first success behind it of its operation with its
+// token. It is nil if there was none.
+func (c *trial) servedBehind(row []*Exchange) *Exchange {
+	last := row[len(row)-1]
+	for _, e := range c.record[c.after(last):] {
+		switch {
+		case !inTime(last, e):
+			return nil
+		case e.Presented == last.Presented && e.Operation == last.Operation && e.succeeded():
+			return e
+		}
+	}
+	return nil
 }
 
 // mayBeAnother reports whether a refresh that sends the token of the one before may be another caller's. A lone caller,
@@ -217,10 +232,11 @@ func (s *session) newest(r *Exchange) int {
 // calls for that, and did not go on for long (late) behind a success.
 func (c *trial) reactsTo(row []*Exchange) bool {
 	first, last := row[slices.IndexFunc(row, (*Exchange).callsForToken)], row[len(row)-1]
+	over := c.servedBehind(row)
 	for _, e := range c.record[c.after(first):] {
 		isOwn := e.isLogin() || (e.Operation == "refresh" || e.Operation == "logout") && (e.Session == first.Session || e.Session == "" || first.Session == "")
 		switch isDone := e.succeeded() && e.End.until(&last.sentAt) > late; {
-		case e.Arrival.Order > last.Arrival.Order && !inTime(last, e):
+		case e.Arrival.Order > last.Arrival.Order && !inTime(last, e), over != nil && over.endedBefore(e):
 			return false
 		case isOwn && !isDone && mayBeSame(first, e):
 			return true

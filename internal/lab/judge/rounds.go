@@ -30,8 +30,12 @@ func roundsOf(row []*Exchange) []int {
 	})
 }
 
-// areSteady reports whether as many requests came in each of the first five rounds: there are no more callers.
-func areSteady(rounds []int) bool { return len(rounds) >= chain && areEqual(rounds[:chain]) }
+// areSteady reports whether as many requests of a row came in each of the first five rounds: there are no more callers.
+// The first round may have twice as many, if not all at one time: urllib3's first retry comes at once.
+func areSteady(row []*Exchange, rounds []int) bool {
+	return len(rounds) >= chain && areEqual(rounds[1:chain]) &&
+		(rounds[0] == rounds[1] || rounds[0] == 2*rounds[1] && sideBySide(row) <= rounds[1])
+}
 
 // areEqual reports whether there are several rounds, all of the same size and of more than one request.
 func areEqual(rounds []int) bool {
