@@ -112,9 +112,9 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	return max(n, twoGroups(row, rounds), callersByAddress(row))
 }
 
-// keptConnections returns over how many connections a row came more than once, of those that the client kept at one
-// time: something came over each later, if not of the row. A client that closes some and opens others has no more
-// callers for that.
+// keptConnections returns over how many connections a row came more than once, but no more than twice as many as the
+// client kept at one time: something came over each later, if not of the row. A client that closes some and opens others
+// again and again has no more callers for that.
 func keptConnections(row []*Exchange) (most int) {
 	uses := make(map[*connection]int)
 	var lasts []int // orders of the last requests over them
@@ -135,7 +135,7 @@ func keptConnections(row []*Exchange) (most int) {
 		}
 		most = max(most, begun-over)
 	}
-	return most
+	return min(len(lasts), 2*most)
 }
 
 // takeTurns returns how many connections took turns with the requests of a row, twice or more and always in the same

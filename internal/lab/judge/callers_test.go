@@ -28,6 +28,8 @@ func TestCallers(t *testing.T) {
 		{"two a little apart: nine", apart("175ms", "375ms", "775ms", "1s") + "c1 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 10) + "]"},
 		{"two side by side whose first retry comes at once, as urllib3's", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "1ms", "400ms", "800ms", "1600ms", "3200ms", "1s") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"two side by side whose first retry comes at once, five tries each", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "1ms", "400ms", "800ms", "1600ms", "1s") + settled, ""},
+		{"two at a time with a connection each, three tries, and two behind them", each("slow 300ms %s", "c2 me a0 | c3 me a0 503 injected\nafter 300ms", "c2 me a0 503 injected\nafter 10ms", "c3 me a0 503 injected\nafter 250ms", "c2 me a0 503 injected\nafter 60ms", "c3 me a0 503 injected\nafter 20ms",
+			"c4 me a0 | c5 me a0 503 injected\nafter 350ms", "c5 me a0 503 injected\nafter 30ms", "c4 me a0 503 injected\nafter 410ms", "c4 me a0 503 injected\nafter 90ms", "c5 me a0 503 injected") + settled, ""},
 		{"three at a time, whose client closes connections and opens others", each("slow 5ms %s me a0 503 injected\nafter 300ms", "c2 me a0 | c3 me a0 | c4", "c2 me a0 | c5", "c5 me a0 | c6 me a0 | c7", "c6 me a0 | c8 me a0 | c9",
 			"c8 me a0 | c10", "c10 me a0 | c11 me a0 | c12", "c11 me a0 | c13") + settled, "repeated_failure[" + numbers(2, 19) + "]"},
 		{"four that start within 90 ms, two of them side by side, with a connection for each request", "slow 6ms c2 me a0 503 injected\nafter 69ms\nslow 6ms c3 me a0 | c4 me a0 503 injected\nafter 8ms\nslow 6ms c5 me a0 503 injected\n" +

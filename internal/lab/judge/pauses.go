@@ -35,22 +35,33 @@ func isOneCallers(pauses []time.Duration) bool {
 	return true
 }
 
-// hasTimer reports whether five in a row, or five over one connection, came by one timer (isTimer).
+// hasTimer reports whether five in a row, or five over one connection, came by one timer (isTimer). In a browser a GET
+// may wait for an equal one over another connection (isQueued): then it comes when that is answered.
 func hasTimer(row []*Exchange, alone bool) bool {
 	is := func(five []*Exchange) bool { return isTimer(five, alone) }
 	if hasRun(row, chain, is) {
 		return true
 	}
 	byConn := make(map[int64][]*Exchange)
-	for _, e := range row {
+	queued := make(map[*Exchange]bool)
+	for i, e := range row {
 		byConn[e.Conn] = append(byConn[e.Conn], e)
+		queued[e] = i > 0 && e.isQueued(row[i-1])
+	}
+	ownIs := func(five []*Exchange) bool {
+		return is(five) && !slices.ContainsFunc(five, func(e *Exchange) bool { return queued[e] })
 	}
 	for _, own := range byConn {
-		if len(own) < len(row) && hasRun(own, chain, is) {
+		if len(own) < len(row) && hasRun(own, chain, ownIs) {
 			return true
 		}
 	}
 	return false
+}
+
+// isQueued reports whether e, of a page, may have waited for before, which was over without a rest (Idle).
+func (e *Exchange) isQueued(before *Exchange) bool {
+	return e.Browser && e.Method == "GET" && before.endedBefore(e) && e.restSince(before) <= Idle
 }
 
 // hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the

@@ -245,9 +245,9 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 			refreshed++
 		}
 	}
-	renewed := 0
+	renewed, hasTimer := 0, hasTimer(loop, false)
 	for i, e := range loop[:last] {
-		if c.isRenewed(e, c.between(e, loop[i+1])) {
+		if c.isRenewed(e, c.between(e, loop[i+1]), hasTimer) {
 			renewed++
 		}
 	}
@@ -261,14 +261,15 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 }
 
 // isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
-// same with a newer token, and succeeded.
-func (c *trial) isRenewed(last *Exchange, next []*Exchange) bool {
+// same with a newer token, and succeeded. Where the loop has a timer, it must have come over the connection of last, or
+// with one for each: two polls do not wait for each other.
+func (c *trial) isRenewed(last *Exchange, next []*Exchange, hasTimer bool) bool {
 	within := opening
 	for _, b := range next {
 		if cmp.Or(last.User, b.User) != b.User {
 			continue
 		}
-		if c.isNewer(last, b) && b.goesTo(last) && b.restSince(last) <= within {
+		if c.isNewer(last, b) && b.goesTo(last) && b.restSince(last) <= within && (b.isBeside(last) || !hasTimer) {
 			return true
 		}
 		if !b.exchanged() {
