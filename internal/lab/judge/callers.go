@@ -113,8 +113,8 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 }
 
 // keptConnections returns over how many connections a row came more than once, but no more than twice as many as the
-// client kept at one time: something came over each later, if not of the row. A client that closes some and opens others
-// again and again has no more callers for that.
+// client kept at one time: something came over each later, if not of the row. A client that closes some and opens
+// others again and again has no more callers for that.
 func keptConnections(row []*Exchange) (most int) {
 	uses := make(map[*connection]int)
 	var lasts []int // orders of the last requests over them

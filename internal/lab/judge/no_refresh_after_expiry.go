@@ -108,8 +108,8 @@ func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) boo
 	return false
 }
 
-// isByCallerOf reports whether a login is by the caller of e, whatever others of the session do: it came at once (apart)
-// by its client or an unknown one, or both had a connection for themselves.
+// isByCallerOf reports whether a login is by the caller of e, whatever others of the session do: it came at once
+// (apart) by its client or an unknown one, or both had a connection for themselves.
 func isByCallerOf(e, login *Exchange, unknown bool) bool {
 	return e.isSingle() && login.isSingle() || (unknown || e.client == login.client) && e.End.until(&login.sentAt) <= apart
 }
