@@ -148,7 +148,7 @@ func (e *edge) admit(answer http.Header, r *http.Request) error {
 // and in Sec-Fetch-Site (Fetch Metadata). They send no Origin for images, say, but name the page in Referer.
 func (e *edge) isForeign(r *http.Request, origin string) bool {
 	if origin == "" {
-		foreign := !e.anyOrigin && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !followsLink(r) && !e.names(originOf(r.Referer()))
+		foreign := !e.anyOrigin && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !followsLink(r) && !e.names(refererOrigin(r))
 		return foreign || e.crossOrigin.Check(r) != nil
 	}
 	if r.Method == http.MethodOptions {
@@ -159,9 +159,10 @@ func (e *edge) isForeign(r *http.Request, origin string) bool {
 	return e.crossOrigin.Check(&asked) != nil
 }
 
-// originOf returns the origin of an absolute URL (RFC 6454 section 6.2), or "" for anything else.
-func originOf(address string) string {
-	u, err := url.Parse(address)
+// refererOrigin returns the origin of the page that r names in Referer (RFC 9110 section 10.1.3), or "" if it names
+// none.
+func refererOrigin(r *http.Request) string {
+	u, err := url.Parse(r.Referer())
 	if err != nil || u.Host == "" {
 		return ""
 	}
@@ -188,7 +189,7 @@ func (e *edge) names(origin string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && originOf(origin) == origin && request.IsLoopback(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme+"://"+u.Host == origin && request.IsLoopback(u.Host)
 }
 
 // answerPreflight lets an allowed origin send whatever it asks to send (Fetch standard, CORS preflight).

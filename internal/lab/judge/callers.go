@@ -57,11 +57,12 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 // order of that may show several whose pauses are as one caller's (areMixed).
 //
 // In a browser any GETs may be those of a page's callers, who wait in its queue: Chromium sends one of equal GETs at a
-// time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest.
+// time, since the answer to one may serve the others from its cache. But nobody waits where each came after a rest or
+// behind its caller's own refresh (mayHaveQueued).
 //
-// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. And
-// if as many came in each of the first five rounds, there are no more callers, unless more connections took turns. A
-// lone caller may take its connections in turn, as Firefox does.
+// Five in a row by one timer are one caller's, whoever is beside it, if it has its own connection or one for each. So
+// are nine by one beat (areTicks) over any connections. And if as many came in each of the first five rounds, there are
+// no more callers, unless more connections took turns. A lone caller may take its connections in turn, as Firefox does.
 func (c *trial) callers(row []*Exchange, rounds []int) int {
 	pauses := pausesOf(row)
 	if hasTimer(row, true) || hasRun(row, 2*chain-1, areTicks) {
@@ -70,7 +71,7 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 	if areSteady(row, rounds) {
 		return max(rounds[1], takeTurns(row), callersByAddress(row))
 	}
-	if row[0].Browser && row[0].Method == "GET" && c.mayHaveQueued(row, pauses) {
+	if row[0].isPageGet() && c.mayHaveQueued(row, pauses) {
 		return queue
 	}
 	first, alone := c.beginners(row, pauses)
@@ -115,7 +116,7 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 // keptConnections returns over how many connections a row came more than once, but no more than twice as many as the
 // client kept at one time: something came over each later, if not of the row. A client that closes some and opens
 // others again and again has no more callers for that.
-func keptConnections(row []*Exchange) (most int) {
+func keptConnections(row []*Exchange) int {
 	uses := make(map[*connection]int)
 	var lasts []int // orders of the last requests over them
 	for _, e := range row {
@@ -124,7 +125,7 @@ func keptConnections(row []*Exchange) (most int) {
 		}
 	}
 	slices.Sort(lasts)
-	begun, over := 0, 0
+	most, begun, over := 0, 0, 0
 	for _, e := range row {
 		if uses[e.conn] > 1 {
 			begun++
@@ -240,7 +241,7 @@ func (c *trial) isAftermath(e *Exchange) bool {
 func withoutResent(row []*Exchange, reused bool) (tries []*Exchange) {
 	next, sent := 0, make([]int, len(row)) // index of the next that may have been sent again; how often over new connections
 	most := 2
-	if row[0].Browser && row[0].Method == "GET" {
+	if row[0].isPageGet() {
 		most = 9
 	}
 	for i, e := range row {

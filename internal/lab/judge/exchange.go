@@ -211,6 +211,9 @@ func (e *Exchange) isLogin() bool { return e.Operation == "login" || e.Operation
 // isIntrospection reports whether e asked what a token is worth.
 func (e *Exchange) isIntrospection() bool { return e.Operation == "introspect" }
 
+// isPageGet reports whether e is a GET of a page, which may wait in the browser for an equal one.
+func (e *Exchange) isPageGet() bool { return e.Browser && e.Method == "GET" }
+
 // isAccess reports whether e used an access token of this hub.
 func (e *Exchange) isAccess() bool {
 	return e.Session != "" && e.Token != nil && !e.Token.Refresh && e.Operation != "refresh"

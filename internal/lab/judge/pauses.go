@@ -46,7 +46,9 @@ func hasTimer(row []*Exchange, alone bool) bool {
 	queued := make(map[*Exchange]bool)
 	for i, e := range row {
 		byConn[e.Conn] = append(byConn[e.Conn], e)
-		queued[e] = i > 0 && e.isQueued(row[i-1])
+		if i > 0 && e.isQueued(row[i-1]) {
+			queued[e] = true
+		}
 	}
 	ownIs := func(five []*Exchange) bool {
 		return is(five) && !slices.ContainsFunc(five, func(e *Exchange) bool { return queued[e] })
@@ -61,7 +63,7 @@ func hasTimer(row []*Exchange, alone bool) bool {
 
 // isQueued reports whether e, of a page, may have waited for before, which was over without a rest (Idle).
 func (e *Exchange) isQueued(before *Exchange) bool {
-	return e.Browser && e.Method == "GET" && before.endedBefore(e) && e.restSince(before) <= Idle
+	return e.isPageGet() && before.endedBefore(e) && e.restSince(before) <= Idle
 }
 
 // hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the

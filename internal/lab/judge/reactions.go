@@ -49,9 +49,9 @@ func inQueue(row []*Exchange, rounds []int) (most int) {
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
-	s, over := c.sessions[row[0].Session], c.servedBehind(row)
+	s, isLate := c.sessions[row[0].Session], c.tooLateFor(row)
 	for _, r := range s.refreshes {
-		if !inTime(row[len(row)-1], r) || over != nil && over.endedBefore(r) {
+		if isLate(r) {
 			break
 		}
 		first := i
@@ -78,19 +78,20 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	return n
 }
 
-// servedBehind returns what ended a row, if that came in time: the first success behind it of its operation with its
-// token. It is nil if there was none.
-func (c *trial) servedBehind(row []*Exchange) *Exchange {
+// tooLateFor returns whether an exchange is no reaction to a row: it came too late for the last request, or behind a
+// success of the operation with the token, which had ended the row.
+func (c *trial) tooLateFor(row []*Exchange) func(*Exchange) bool {
 	last := row[len(row)-1]
+	var over *Exchange
 	for _, e := range c.record[c.after(last):] {
-		switch {
-		case !inTime(last, e):
-			return nil
-		case e.Presented == last.Presented && e.Operation == last.Operation && e.succeeded():
-			return e
+		if over != nil || !inTime(last, e) {
+			break
+		}
+		if e.Presented == last.Presented && e.Operation == last.Operation && e.succeeded() {
+			over = e
 		}
 	}
-	return nil
+	return func(e *Exchange) bool { return !inTime(last, e) || over != nil && over.endedBefore(e) }
 }
 
 // mayBeAnother reports whether a refresh that sends the token of the one before may be another caller's. A lone caller,
@@ -232,11 +233,11 @@ func (s *session) newest(r *Exchange) int {
 // calls for that, and did not go on for long (late) behind a success.
 func (c *trial) reactsTo(row []*Exchange) bool {
 	first, last := row[slices.IndexFunc(row, (*Exchange).callsForToken)], row[len(row)-1]
-	over := c.servedBehind(row)
+	isLate := c.tooLateFor(row)
 	for _, e := range c.record[c.after(first):] {
 		isOwn := e.isLogin() || (e.Operation == "refresh" || e.Operation == "logout") && (e.Session == first.Session || e.Session == "" || first.Session == "")
 		switch isDone := e.succeeded() && e.End.until(&last.sentAt) > late; {
-		case e.Arrival.Order > last.Arrival.Order && !inTime(last, e), over != nil && over.endedBefore(e):
+		case isLate(e):
 			return false
 		case isOwn && !isDone && mayBeSame(first, e):
 			return true

@@ -245,31 +245,31 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 			refreshed++
 		}
 	}
-	renewed, hasTimer := 0, hasTimer(loop, false)
+	renewed, timed := 0, hasTimer(loop, false)
 	for i, e := range loop[:last] {
-		if c.isRenewed(e, c.between(e, loop[i+1]), hasTimer) {
+		if c.isRenewed(e, c.between(e, loop[i+1]), timed) {
 			renewed++
 		}
 	}
 	if served <= len(loop) {
 		renewed = max(renewed, min(served, refreshed))
 		if loop[0].Session != "" {
-			renewed = max(renewed, c.fromStore(loop))
+			renewed = max(renewed, c.fromStore(loop, timed))
 		}
 	}
 	return renewed*4 >= last*3
 }
 
 // isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
-// same with a newer token, and succeeded. Where the loop has a timer, it must have come over the connection of last, or
-// with one for each: two polls do not wait for each other.
-func (c *trial) isRenewed(last *Exchange, next []*Exchange, hasTimer bool) bool {
+// same with a newer token, and succeeded. Where the loop has a timer (timed), it must have come over the connection of
+// last, or with one for each: two polls do not wait for each other.
+func (c *trial) isRenewed(last *Exchange, next []*Exchange, timed bool) bool {
 	within := opening
 	for _, b := range next {
 		if cmp.Or(last.User, b.User) != b.User {
 			continue
 		}
-		if c.isNewer(last, b) && b.goesTo(last) && b.restSince(last) <= within && (b.isBeside(last) || !hasTimer) {
+		if c.isNewer(last, b) && b.goesTo(last) && b.restSince(last) <= within && (b.isBeside(last) || !timed) {
 			return true
 		}
 		if !b.exchanged() {
@@ -281,10 +281,9 @@ func (c *trial) isRenewed(last *Exchange, next []*Exchange, hasTimer bool) bool 
 }
 
 // fromStore returns how many failures of a loop were followed within 250 ms (stall) by the same request with a newer
-// token, one by one: over its connection or with one for each, or over any if the loop has no timer, since a poll with
-// the old token and one with the newer token do not wait for each other.
-func (c *trial) fromStore(loop []*Exchange) (n int) {
-	hasTimer := hasTimer(loop, false)
+// token, one by one: over its connection or with one for each, or over any if the loop has no timer (timed), since a
+// poll with the old token and one with the newer token do not wait for each other.
+func (c *trial) fromStore(loop []*Exchange, timed bool) (n int) {
 	var open []*Exchange // failures that nothing has followed yet
 	next := 0
 	for _, e := range c.record[c.after(loop[0])-1:] {
@@ -302,7 +301,7 @@ func (c *trial) fromStore(loop []*Exchange) (n int) {
 			continue
 		}
 		i := slices.IndexFunc(open, func(failed *Exchange) bool {
-			return (e.isBeside(failed) || !hasTimer) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
+			return (e.isBeside(failed) || !timed) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
 		})
 		if i >= 0 {
 			open = slices.Delete(open, i, i+1)

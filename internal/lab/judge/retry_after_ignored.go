@@ -244,7 +244,7 @@ func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 // queue when the answer came (callers). Two connections that no session here was used over may be of one pool, if the
 // same login comes over both.
 func (p *plea) mayBeRetry(e *Exchange) bool {
-	queued := e.Browser && e.Method == "GET" && p.answer.End.until(&e.sentAt) <= apart
+	queued := e.isPageGet() && p.answer.End.until(&e.sentAt) <= apart
 	ofPool := e.isLogin() && e.isOfUnknown() && p.answer.isOfUnknown()
 	return e.Epoch == p.answer.Epoch && (e.Token == nil || e.Session == p.answer.Session) && (ofPool || mayBeSame(p.answer, e)) &&
 		e.follows(p.answer) && !e.again && !queued

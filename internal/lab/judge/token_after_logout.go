@@ -38,7 +38,7 @@ func (c *trial) tokenAfterLogout(s *session) {
 	var uses, early []*Exchange // early: behind the logout, but not judged
 	var gets []*Exchange        // of a browser: those for which another may have waited
 	for _, e := range s.exchanges {
-		isGet, isUse := e.Browser && e.Method == "GET", e.usesToken() && end.covers(e)
+		isGet, isUse := e.isPageGet(), e.usesToken() && end.covers(e)
 		if e.usesToken() && !isUse && e.Arrival.Order > end.logout.Arrival.Order {
 			early = append(early, e)
 		}
