@@ -26,6 +26,9 @@ func TestCallers(t *testing.T) {
 		{"seven side by side: 29", numbered(7, "200ms", "300ms", "250ms", "200ms") + more + settled, "repeated_failure[" + numbers(2, 30) + "]"},
 		{"two a little apart: eight", apart("175ms", "375ms", "775ms", "1s") + settled, ""},
 		{"two a little apart: nine", apart("175ms", "375ms", "775ms", "1s") + "c1 me a0 503 injected\n" + settled, "repeated_failure[" + numbers(2, 10) + "]"},
+		{"two side by side: ten by chance, and both are served before the token ends", each("slow 5ms %s", "c1 me a0 | c2 me a0 503 injected\nafter 210ms", "c2 me a0 503 injected\nafter 110ms", "c1 me a0 503 injected\nafter 290ms", "c2 me a0 503 injected\nafter 60ms", "c1 me a0 503 injected\nafter 250ms",
+			"c2 me a0 503 injected\nafter 90ms", "c1 me a0 503 injected\nafter 310ms", "c1 me a0 503 injected\nafter 130ms", "c2 me a0 503 injected\nafter 170ms") +
+			"c1 me a0 | c2 me a0 200\nafter 1s\nslow 5ms c1 me a0 | c2 me a0 401 token_expired\nc3 refresh r0 200\nc1 me a1 | c2 me a1 200\n" + settled, "repeated_failure[" + numbers(2, 11) + "]"},
 		{"two side by side whose first retry comes at once, as urllib3's", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "1ms", "400ms", "800ms", "1600ms", "3200ms", "1s") + settled, "repeated_failure[" + numbers(2, 13) + "]"},
 		{"two side by side whose first retry comes at once, five tries each", each("slow 5ms c2 me a0 | c3 me a0 503 injected\nafter %s", "1ms", "400ms", "800ms", "1600ms", "1s") + settled, ""},
 		{"two at a time with a connection each, three tries, and two behind them", each("slow 300ms %s", "c2 me a0 | c3 me a0 503 injected\nafter 300ms", "c2 me a0 503 injected\nafter 10ms", "c3 me a0 503 injected\nafter 250ms", "c2 me a0 503 injected\nafter 60ms", "c3 me a0 503 injected\nafter 20ms",

@@ -79,8 +79,14 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 }
 
 // tooLateFor returns whether an exchange is no reaction to a row: it came too late for the last request, or behind a
-// success of the operation with the token, which had ended the row.
+// success that had ended the row.
 func (c *trial) tooLateFor(row []*Exchange) func(*Exchange) bool {
+	last, isOver := row[len(row)-1], c.behindEndOf(row)
+	return func(e *Exchange) bool { return !inTime(last, e) || isOver(e) }
+}
+
+// behindEndOf returns whether an exchange came behind a success of the operation with the token, which had ended a row.
+func (c *trial) behindEndOf(row []*Exchange) func(*Exchange) bool {
 	last := row[len(row)-1]
 	var over *Exchange
 	for _, e := range c.record[c.after(last):] {
@@ -91,7 +97,7 @@ func (c *trial) tooLateFor(row []*Exchange) func(*Exchange) bool {
 			over = e
 		}
 	}
-	return func(e *Exchange) bool { return !inTime(last, e) || over != nil && over.endedBefore(e) }
+	return func(e *Exchange) bool { return over != nil && over.endedBefore(e) }
 }
 
 // mayBeAnother reports whether a refresh that sends the token of the one before may be another caller's. A lone caller,
@@ -308,7 +314,8 @@ func (c *trial) cameBackTogether(row []*Exchange) bool {
 }
 
 // served returns the requests like those of a row that succeeded behind its first one, in time (reaction) after done
-// and what its answers asked to wait: with a newer token, or in a session that the user began later.
+// and what its answers asked to wait: as they were or, if no success had ended the row before, with a newer token or in
+// a session that the user began later.
 func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served []*Exchange) {
 	first := row[0]
 	places := make(map[place]bool)
@@ -317,11 +324,12 @@ func (c *trial) served(row []*Exchange, done Mark, wait time.Duration) (served [
 	}
 	s := c.sessions[first.Session]
 	renewed := s != nil && slices.ContainsFunc(s.from(first), (*Exchange).exchanged)
+	isOver := c.behindEndOf(row)
 	for _, e := range c.record[c.after(first):] {
 		if done.until(&e.sentAt) > reaction+wait {
 			break
 		}
-		if !places[e.place()] || !e.succeeded() {
+		if !places[e.place()] || !e.succeeded() || e.Presented != first.Presented && isOver(e) {
 			continue
 		}
 		if c.isOf(e, first) && (e.Session == first.Session || !renewed) || first.Session == "" && mayBeSame(first, e) {
