@@ -69,7 +69,11 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 		return 1
 	}
 	if areSteady(row, rounds) {
-		return max(rounds[1], takeTurns(row), callersByAddress(row))
+		n := max(rounds[1], takeTurns(row), callersByAddress(row), jobs(row, rounds))
+		if rounds[0] > rounds[1] {
+			n = max(n, callersByConnection(row))
+		}
+		return n
 	}
 	if row[0].isPageGet() && c.mayHaveQueued(row, pauses) {
 		return queue
@@ -101,7 +105,7 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if most == 1 {
 		return 1
 	}
-	n, sum := max(most, keptConnections(row)), 0
+	n, sum := max(most, callersByConnection(row)), 0
 	for _, round := range rounds[:min(len(rounds), 2)] {
 		if round < chain*most {
 			n, sum = max(n, round), sum+round
@@ -113,10 +117,9 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	return max(n, twoGroups(row, rounds), callersByAddress(row))
 }
 
-// keptConnections returns over how many connections a row came more than once, but no more than twice as many as the
-// client kept at one time: something came over each later, if not of the row. A client that closes some and opens
-// others again and again has no more callers for that.
-func keptConnections(row []*Exchange) int {
+// keptConnections returns over how many connections a row came more than once, and over how many of them at one time:
+// something came over each later, if not of the row.
+func keptConnections(row []*Exchange) (all, atOneTime int) {
 	uses := make(map[*connection]int)
 	var lasts []int // orders of the last requests over them
 	for _, e := range row {
@@ -125,7 +128,7 @@ func keptConnections(row []*Exchange) int {
 		}
 	}
 	slices.Sort(lasts)
-	most, begun, over := 0, 0, 0
+	begun, over := 0, 0
 	for _, e := range row {
 		if uses[e.conn] > 1 {
 			begun++
@@ -134,9 +137,35 @@ func keptConnections(row []*Exchange) int {
 		for over < len(lasts) && lasts[over] < e.Arrival.Order {
 			over++
 		}
-		most = max(most, begun-over)
+		atOneTime = max(atOneTime, begun-over)
 	}
-	return min(len(lasts), 2*most)
+	return len(lasts), atOneTime
+}
+
+// callersByConnection returns how many callers the kept connections of a row show: one each, but no more than twice as
+// many as the client kept at one time. A client that closes some and opens others again and again has no more callers
+// for that.
+func callersByConnection(row []*Exchange) int {
+	all, atOneTime := keptConnections(row)
+	return min(all, 2*atOneTime)
+}
+
+// jobs returns how many callers the kept connections of a row show that came and went: it had no others, and kept no
+// more at one time than it sent requests in each round. Otherwise it is 0.
+func jobs(row []*Exchange, rounds []int) int {
+	uses := make(map[*connection]int)
+	for _, e := range row {
+		uses[e.conn]++
+	}
+	for _, n := range uses {
+		if n == 1 {
+			return 0
+		}
+	}
+	if _, atOneTime := keptConnections(row); atOneTime > rounds[1] {
+		return 0
+	}
+	return callersByConnection(row)
 }
 
 // takeTurns returns how many connections took turns with the requests of a row, twice or more and always in the same

@@ -155,7 +155,7 @@ func (c *trial) refusalsBefore(r *Exchange, calls func(*Exchange) bool) (refused
 // its own (stall). But that is short (apart) where one caller may send all: by a timer or a backoff, or at its pauses
 // over a connection that it keeps.
 func lockTime(row []*Exchange) time.Duration {
-	if hasTimer(row, false) || hasBackoff(row) || keptConnections(row) > 0 && isOneCallers(pausesOf(row)) {
+	if hasTimer(row, false) || hasBackoff(row) || callersByConnection(row) > 0 && isOneCallers(pausesOf(row)) {
 		return apart
 	}
 	return stall

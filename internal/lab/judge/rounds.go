@@ -31,10 +31,14 @@ func roundsOf(row []*Exchange) []int {
 }
 
 // areSteady reports whether as many requests of a row came in each of the first five rounds: there are no more callers.
-// The first round may have twice as many, if not all at one time: urllib3's first retry comes at once.
+// The first round may have up to four times as many, if not all at one time: urllib3's first retry comes at once, and a
+// backoff may begin with a few milliseconds.
 func areSteady(row []*Exchange, rounds []int) bool {
-	return len(rounds) >= chain && areEqual(rounds[1:chain]) &&
-		(rounds[0] == rounds[1] || rounds[0] == 2*rounds[1] && sideBySide(row) <= rounds[1])
+	if len(rounds) < chain || !areEqual(rounds[1:chain]) {
+		return false
+	}
+	first, n := rounds[0], rounds[1]
+	return first == n || first%n == 0 && first <= (chain-1)*n && sideBySide(row) <= n
 }
 
 // areEqual reports whether there are several rounds, all of the same size and of more than one request.
