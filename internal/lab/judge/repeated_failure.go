@@ -246,12 +246,14 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 		}
 	}
 	renewed, timed := 0, hasTimer(loop, false)
-	elsewhere := pause
-	switch { // two polls do not wait for each other, but Node's fetch takes two connections in turn
-	case timed && served <= len(loop):
-		elsewhere = 3 * atOnce
-	case timed:
+	separate, elsewhere := timed || c.isSeparate(loop), pause
+	switch { // two pollers do not wait for each other, but Node's fetch takes two connections in turn
+	case separate && served > len(loop):
 		elsewhere = 0
+	case timed:
+		elsewhere = 3 * atOnce
+	case separate:
+		elsewhere = opening
 	}
 	for i, e := range loop[:last] {
 		if c.isRenewed(e, c.between(e, loop[i+1]), elsewhere) {
@@ -261,10 +263,27 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 	if served <= len(loop) {
 		renewed = max(renewed, min(served, refreshed))
 		if loop[0].Session != "" {
-			renewed = max(renewed, c.fromStore(loop, timed))
+			renewed = max(renewed, c.fromStore(loop, separate))
 		}
 	}
 	return renewed*4 >= last*3
+}
+
+// isSeparate reports whether a loop has connections of its own: each was used for several of it, and nothing came over
+// them in between that succeeded with a newer token.
+func (c *trial) isSeparate(loop []*Exchange) bool {
+	uses := make(map[int64]int)
+	for _, e := range loop {
+		uses[e.Conn]++
+	}
+	for _, n := range uses {
+		if n == 1 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(c.between(loop[0], loop[len(loop)-1]), func(e *Exchange) bool {
+		return uses[e.Conn] > 0 && c.isNewer(loop[0], e)
+	})
 }
 
 // isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
@@ -289,9 +308,8 @@ func (c *trial) isRenewed(last *Exchange, next []*Exchange, elsewhere time.Durat
 }
 
 // fromStore returns how many failures of a loop were followed within 250 ms (stall) by the same request with a newer
-// token, one by one: over its connection or with one for each, or over any if the loop has no timer (timed), since a
-// poll with the old token and one with the newer token do not wait for each other.
-func (c *trial) fromStore(loop []*Exchange, timed bool) (n int) {
+// token, one by one: over its connection or with one for each or, if the loop may not be separate from that, over any.
+func (c *trial) fromStore(loop []*Exchange, separate bool) (n int) {
 	var open []*Exchange // failures that nothing has followed yet
 	next := 0
 	for _, e := range c.record[c.after(loop[0])-1:] {
@@ -309,7 +327,7 @@ func (c *trial) fromStore(loop []*Exchange, timed bool) (n int) {
 			continue
 		}
 		i := slices.IndexFunc(open, func(failed *Exchange) bool {
-			return (e.isBeside(failed) || !timed) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
+			return (e.isBeside(failed) || !separate) && failed.endedBefore(e) && c.isNewer(failed, e) && e.goesTo(failed)
 		})
 		if i >= 0 {
 			open = slices.Delete(open, i, i+1)
