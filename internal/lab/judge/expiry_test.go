@@ -112,6 +112,9 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"of tabs that each have a pair of their own, where reuse is allowed", "policy allow\nadvance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +
 			"c1 refresh r0 200\nc2 refresh r0 200\nc3 refresh r0 200\nc1 me a1 200\nc2 me a2 200\nc3 me a3 200\nadvance 16m\nc1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a4 200\n" +
 			"after 200ms\nc2 me a2 401 token_expired\nc2 refresh r2 200\nc2 me a5 200\nafter 200ms\nc3 me a3 401 token_expired\nc3 refresh r3 200\nc3 me a6 200", ""},
+		{"ahead of the end, of three that each keep a chain of their own and open a connection for each refresh, where reuse is allowed", "policy allow\nc1 me a0 200\n" +
+			each("advance 870s\n%s", "c2 refresh r0 200\nafter 1s\nc3 refresh r0 200\nafter 1s\nc4 refresh r0 200", "c5 refresh r1 200\nafter 1s\nc6 refresh r2 200\nafter 1s\nc7 refresh r3 200",
+				"c8 refresh r4 200\nafter 1s\nc9 refresh r5 200\nafter 1s\nc10 refresh r6 200") + "c10 me a9 200", ""},
 		{"each behind a 401 for the look at its token", "c1 me a0 200\n" + each("c1 introspect a%[1]s 401 injected\nc1 refresh r%[1]s 200\nafter 200ms", "0", "1", "2"), ""},
 		{"each behind an upload that was refused in the middle, over a connection of its own", "c9 me a0 200\n" + each("slow 1s c%[1]s0 run:POST a%[1]s 401 injected stopped\nafter 400ms\nc9 refresh r%[1]s 200\nafter 1s", "0", "1", "2") + "c9 run:POST a3 200", ""},
 		{"three times", "c1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[2 3 4]"},

@@ -146,31 +146,38 @@ func (s *session) isEarly(r *Exchange) bool {
 }
 
 // ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by
-// side: that of the last access token which came or was given over its connection. With a connection for r alone it
-// may be the oldest in use since the refresh before. It is nil if that is not known.
+// side: that of the last access token which came or was given over its connection, or of its refresh token, if that is
+// newer or nothing came over the connection, and nobody has sent it before. Elsewhere it may be, with a connection for r
+// alone, the oldest in use since the refresh before. It is nil if that is not known.
 func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {
 		return nil
 	}
-	for b := r.before; b != nil; b = b.before {
+	var pair *Pair
+	for b := r.before; b != nil && pair == nil; b = b.before {
 		switch {
 		case b.Session != s.id:
 		case b.exchanged():
-			return b.Given
+			pair = b.Given
 		case b.isAccess():
-			return b.Token.pair()
+			pair = b.Token.pair()
 		}
 	}
-	var oldest *Token
+	isFirst := !r.Policy.NoRotation && !slices.ContainsFunc(s.refreshes, func(before *Exchange) bool {
+		return before.Arrival.Order < r.Arrival.Order && before.exchanged() && before.Token.Generation == r.Token.Generation
+	})
+	switch {
+	case isFirst && (pair == nil || pair.Generation < r.Token.Generation):
+		return r.Token.pair()
+	case pair != nil || !r.isSingle():
+		return pair
+	}
 	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0 && !s.exchanges[i].exchanged(); i-- {
-		if e := s.exchanges[i]; e.isAccess() && e.succeeded() && (oldest == nil || e.Token.Generation < oldest.Generation) {
-			oldest = e.Token
+		if e := s.exchanges[i]; e.isAccess() && e.succeeded() && (pair == nil || e.Token.Generation < pair.Generation) {
+			pair = e.Token.pair()
 		}
 	}
-	if oldest == nil || !r.isSingle() {
-		return nil
-	}
-	return oldest.pair()
+	return pair
 }
 
 // isMisplaced reports whether the client was refused before r, for it had sent a token of the current pair in the wrong
