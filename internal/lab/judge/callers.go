@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -153,19 +154,24 @@ func callersByConnection(row []*Exchange) int {
 // jobs returns how many callers the kept connections of a row show that came and went: it had no others, and kept no
 // more at one time than it sent requests in each round. Otherwise it is 0.
 func jobs(row []*Exchange, rounds []int) int {
+	if _, atOneTime := keptConnections(row); atOneTime > rounds[1] || !areKept(usesOf(row)) {
+		return 0
+	}
+	return callersByConnection(row)
+}
+
+// usesOf returns how many requests of a row came over each connection.
+func usesOf(row []*Exchange) map[*connection]int {
 	uses := make(map[*connection]int)
 	for _, e := range row {
 		uses[e.conn]++
 	}
-	for _, n := range uses {
-		if n == 1 {
-			return 0
-		}
-	}
-	if _, atOneTime := keptConnections(row); atOneTime > rounds[1] {
-		return 0
-	}
-	return callersByConnection(row)
+	return uses
+}
+
+// areKept reports whether each connection was used more than once.
+func areKept(uses map[*connection]int) bool {
+	return !slices.Contains(slices.Collect(maps.Values(uses)), 1)
 }
 
 // takeTurns returns how many connections took turns with the requests of a row, twice or more and always in the same

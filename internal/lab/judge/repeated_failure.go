@@ -272,17 +272,9 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 // isSeparate reports whether a loop has connections of its own: each was used for several of it, and nothing came over
 // them in between that succeeded with a newer token.
 func (c *trial) isSeparate(loop []*Exchange) bool {
-	uses := make(map[int64]int)
-	for _, e := range loop {
-		uses[e.Conn]++
-	}
-	for _, n := range uses {
-		if n == 1 {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(c.between(loop[0], loop[len(loop)-1]), func(e *Exchange) bool {
-		return uses[e.Conn] > 0 && c.isNewer(loop[0], e)
+	uses := usesOf(loop)
+	return areKept(uses) && !slices.ContainsFunc(c.between(loop[0], loop[len(loop)-1]), func(e *Exchange) bool {
+		return uses[e.conn] > 0 && c.isNewer(loop[0], e)
 	})
 }
 
