@@ -109,12 +109,6 @@ func TestRefreshWithoutNeed(t *testing.T) {
 		{"each behind a 401 without a token, over another connection", "c2 me a0 200\n" + each("c1 me - 401 token_missing\nc2 refresh r%[1]s 200\nafter 1s", "0", "1", "2", "3"), ""},
 		{"behind the access token sent to refresh", "c1 refresh a0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
 		{"behind the refresh token sent to me", "c1 me r0 401 token_wrong_type\nc1 refresh r0 200\nc1 me a1 200", "wrong_token_type[2]"},
-		{"of tabs that each have a pair of their own, where reuse is allowed", "policy allow\nadvance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +
-			"c1 refresh r0 200\nc2 refresh r0 200\nc3 refresh r0 200\nc1 me a1 200\nc2 me a2 200\nc3 me a3 200\nadvance 16m\nc1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a4 200\n" +
-			"after 200ms\nc2 me a2 401 token_expired\nc2 refresh r2 200\nc2 me a5 200\nafter 200ms\nc3 me a3 401 token_expired\nc3 refresh r3 200\nc3 me a6 200", ""},
-		{"ahead of the end, of three that each keep a chain of their own and open a connection for each refresh, where reuse is allowed", "policy allow\nc1 me a0 200\n" +
-			each("advance 870s\n%s", "c2 refresh r0 200\nafter 1s\nc3 refresh r0 200\nafter 1s\nc4 refresh r0 200", "c5 refresh r1 200\nafter 1s\nc6 refresh r2 200\nafter 1s\nc7 refresh r3 200",
-				"c8 refresh r4 200\nafter 1s\nc9 refresh r5 200\nafter 1s\nc10 refresh r6 200") + "c10 me a9 200", ""},
 		{"each behind a 401 for the look at its token", "c1 me a0 200\n" + each("c1 introspect a%[1]s 401 injected\nc1 refresh r%[1]s 200\nafter 200ms", "0", "1", "2"), ""},
 		{"each behind an upload that was refused in the middle, over a connection of its own", "c9 me a0 200\n" + each("slow 1s c%[1]s0 run:POST a%[1]s 401 injected stopped\nafter 400ms\nc9 refresh r%[1]s 200\nafter 1s", "0", "1", "2") + "c9 run:POST a3 200", ""},
 		{"three times", "c1 refresh r0 200\nc1 refresh r1 200\nc1 refresh r2 200", "refresh_without_need[2 3 4]"},
@@ -171,6 +165,12 @@ func TestRefreshWithoutNeedWhereNoTokenIsSpent(t *testing.T) {
 		{"each of five callers of a page that loads, without rotation", "policy keep\nc1 refresh r0 | c2 refresh r0 | c3 refresh r0 200\nc4 refresh r0 200\nc5 refresh r0 200", "early_refresh[2]"},
 		{"each of three callers of a page that loads three times, without rotation", "policy keep\n" + loop(3, "c1 refresh r0 | c2 refresh r0 200\nc3 refresh r0 200\nafter 1s"), "refresh_without_need[2 5 8]"},
 		{"each of five callers without rotation", "policy keep\nadvance 15m\n" + loop(5, "c1 me a0 401 token_expired") + loop(5, "c1 refresh r0 200") + loop(5, "c1 me a5 200"), ""},
+		{"of tabs that each have a pair of their own, where reuse is allowed", "policy allow\nadvance 16m\nc1 me a0 | c2 me a0 | c3 me a0 401 token_expired\n" +
+			"c1 refresh r0 200\nc2 refresh r0 200\nc3 refresh r0 200\nc1 me a1 200\nc2 me a2 200\nc3 me a3 200\nadvance 16m\nc1 me a1 401 token_expired\nc1 refresh r1 200\nc1 me a4 200\n" +
+			"after 200ms\nc2 me a2 401 token_expired\nc2 refresh r2 200\nc2 me a5 200\nafter 200ms\nc3 me a3 401 token_expired\nc3 refresh r3 200\nc3 me a6 200", ""},
+		{"ahead of the end, of three that each keep a chain of their own and open a connection for each refresh, where reuse is allowed", "policy allow\nc1 me a0 200\n" +
+			each("advance 870s\n%s", "c2 refresh r0 200\nafter 1s\nc3 refresh r0 200\nafter 1s\nc4 refresh r0 200", "c5 refresh r1 200\nafter 1s\nc6 refresh r2 200\nafter 1s\nc7 refresh r3 200",
+				"c8 refresh r4 200\nafter 1s\nc9 refresh r5 200\nafter 1s\nc10 refresh r6 200") + "c10 me a9 200", ""},
 		{"every five minutes under allow, over connections in turn", "policy allow\nc1 me a0 | c2 me a0 | c3 me a0 200\n" +
 			each("advance 5m\n%s", "c1 refresh r0 200\nc1 me a1 200", "c2 refresh r1 200\nc2 me a2 200", "c3 refresh r2 200\nc3 me a3 200", "c1 refresh r3 200\nc1 me a4 200", "c2 refresh r4 200\nc2 me a5 200", "c3 refresh r5 200\nc3 me a6 200"),
 			"refresh_without_need[5 7 9 11 13 15]"},

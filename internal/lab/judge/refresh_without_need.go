@@ -146,9 +146,9 @@ func (s *session) isEarly(r *Exchange) bool {
 }
 
 // ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by
-// side: that of the last access token which came or was given over its connection, or of its refresh token, if that is
-// newer or nothing came over the connection, and nobody has sent it before. Elsewhere it may be, with a connection for r
-// alone, the oldest in use since the refresh before. It is nil if that is not known.
+// side: that of the last access token which came or was given over its connection. It is that of its refresh token, if
+// nobody has sent that before, and it is newer or nothing came over the connection. Otherwise, with a connection for r
+// alone, it may be the oldest in use since the refresh before. It is nil if that is not known.
 func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {
 		return nil

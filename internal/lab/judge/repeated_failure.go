@@ -279,8 +279,8 @@ func (c *trial) isSeparate(loop []*Exchange) bool {
 }
 
 // isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
-// same with a newer token, and succeeded. If it did not come over the connection of last, nor with one for each, it must
-// have come in the time for that (elsewhere).
+// same with a newer token, and succeeded. If it came over another connection, and not with one for each, it must have
+// come in the time for that (elsewhere).
 func (c *trial) isRenewed(last *Exchange, next []*Exchange, elsewhere time.Duration) bool {
 	within := opening
 	for _, b := range next {
