@@ -171,6 +171,9 @@ func TestRefreshWithoutNeedWhereNoTokenIsSpent(t *testing.T) {
 		{"ahead of the end, of three that each keep a chain of their own and open a connection for each refresh, where reuse is allowed", "policy allow\nc1 me a0 200\n" +
 			each("advance 870s\n%s", "c2 refresh r0 200\nafter 1s\nc3 refresh r0 200\nafter 1s\nc4 refresh r0 200", "c5 refresh r1 200\nafter 1s\nc6 refresh r2 200\nafter 1s\nc7 refresh r3 200",
 				"c8 refresh r4 200\nafter 1s\nc9 refresh r5 200\nafter 1s\nc10 refresh r6 200") + "c10 me a9 200", ""},
+		{"ahead of the end, of three that each keep a chain of their own and share a connection, where reuse is allowed", "policy allow\nc1 me a0 200\n" +
+			each("advance 870s\n%s", "c1 refresh r0 200\nafter 1s\nc1 refresh r0 200\nafter 1s\nc1 refresh r0 200", "c1 refresh r1 200\nafter 1s\nc1 refresh r2 200\nafter 1s\nc1 refresh r3 200",
+				"c1 refresh r4 200\nafter 1s\nc1 refresh r5 200\nafter 1s\nc1 refresh r6 200") + "c1 me a9 200", ""},
 		{"every five minutes under allow, over connections in turn", "policy allow\nc1 me a0 | c2 me a0 | c3 me a0 200\n" +
 			each("advance 5m\n%s", "c1 refresh r0 200\nc1 me a1 200", "c2 refresh r1 200\nc2 me a2 200", "c3 refresh r2 200\nc3 me a3 200", "c1 refresh r3 200\nc1 me a4 200", "c2 refresh r4 200\nc2 me a5 200", "c3 refresh r5 200\nc3 me a6 200"),
 			"refresh_without_need[5 7 9 11 13 15]"},

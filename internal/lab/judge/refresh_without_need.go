@@ -146,38 +146,37 @@ func (s *session) isEarly(r *Exchange) bool {
 }
 
 // ownPair returns the pair that the caller of r had, where no token is spent, so that several may be in use side by
-// side: that of the last access token which came or was given over its connection. It is that of its refresh token, if
-// nobody has sent that before, and it is newer or nothing came over the connection. Otherwise, with a connection for r
-// alone, it may be the oldest in use since the refresh before. It is nil if that is not known.
+// side: that of its refresh token, if nobody has sent that before; or of the last access token which came or was given
+// over its connection. With a connection for r alone it may be the oldest in use since the refresh before. It is nil if
+// that is not known.
 func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {
 		return nil
 	}
-	var pair *Pair
-	for b := r.before; b != nil && pair == nil; b = b.before {
+	if !r.Policy.NoRotation && !slices.ContainsFunc(s.refreshes, func(before *Exchange) bool {
+		return before.Arrival.Order < r.Arrival.Order && before.exchanged() && before.Token.Generation == r.Token.Generation
+	}) {
+		return r.Token.pair()
+	}
+	for b := r.before; b != nil; b = b.before {
 		switch {
 		case b.Session != s.id:
 		case b.exchanged():
-			pair = b.Given
+			return b.Given
 		case b.isAccess():
-			pair = b.Token.pair()
+			return b.Token.pair()
 		}
 	}
-	isFirst := !r.Policy.NoRotation && !slices.ContainsFunc(s.refreshes, func(before *Exchange) bool {
-		return before.Arrival.Order < r.Arrival.Order && before.exchanged() && before.Token.Generation == r.Token.Generation
-	})
-	switch {
-	case isFirst && (pair == nil || pair.Generation < r.Token.Generation):
-		return r.Token.pair()
-	case pair != nil || !r.isSingle():
-		return pair
-	}
+	var oldest *Token
 	for i := len(s.exchanges) - len(s.from(r)) - 1; i >= 0 && !s.exchanges[i].exchanged(); i-- {
-		if e := s.exchanges[i]; e.isAccess() && e.succeeded() && (pair == nil || e.Token.Generation < pair.Generation) {
-			pair = e.Token.pair()
+		if e := s.exchanges[i]; e.isAccess() && e.succeeded() && (oldest == nil || e.Token.Generation < oldest.Generation) {
+			oldest = e.Token
 		}
 	}
-	return pair
+	if oldest == nil || !r.isSingle() {
+		return nil
+	}
+	return oldest.pair()
 }
 
 // isMisplaced reports whether the client was refused before r, for it had sent a token of the current pair in the wrong
