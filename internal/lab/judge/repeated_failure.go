@@ -269,13 +269,28 @@ func (c *trial) renewsMost(loop []*Exchange) bool {
 	return renewed*4 >= last*3
 }
 
-// isSeparate reports whether a loop has connections of its own: each was used for several of it, and nothing came over
-// them in between that succeeded with a newer token.
+// isSeparate reports whether a loop has connections of its own: each was used for several of it, and what succeeded in
+// between with a newer token was of another session and came over others. It is not if just one of these lies between
+// any two failures, as with a job that begins with the old token.
 func (c *trial) isSeparate(loop []*Exchange) bool {
-	uses := usesOf(loop)
-	return areKept(uses) && !slices.ContainsFunc(c.between(loop[0], loop[len(loop)-1]), func(e *Exchange) bool {
-		return uses[e.conn] > 0 && c.isNewer(loop[0], e)
-	})
+	uses, inTurn := usesOf(loop), true
+	if loop[0].Session == "" || !areKept(uses) {
+		return false
+	}
+	for i, e := range loop[1:] {
+		served := 0
+		for _, b := range c.between(loop[i], e) {
+			switch {
+			case !c.isNewer(loop[0], b):
+			case b.Session == loop[0].Session, uses[b.conn] > 0:
+				return false
+			case b.goesTo(e):
+				served++
+			}
+		}
+		inTurn = inTurn && served == 1
+	}
+	return !inTurn
 }
 
 // isRenewed reports whether the client's next request behind last, sent at once (opening) or behind a refresh, was the
