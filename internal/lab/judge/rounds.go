@@ -30,6 +30,14 @@ func roundsOf(row []*Exchange) []int {
 	})
 }
 
+// firstOf returns the first request of each round.
+func firstOf(row []*Exchange, rounds []int) (firsts []*Exchange) {
+	for _, n := range rounds {
+		firsts, row = append(firsts, row[0]), row[n:]
+	}
+	return firsts
+}
+
 // areSteady reports whether as many requests of a row came in each of the first five rounds: there are no more callers.
 // The first round may have up to four times as many, if not all at one time: urllib3's first retry comes at once, and a
 // backoff may begin with a few milliseconds.
