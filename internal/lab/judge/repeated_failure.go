@@ -299,7 +299,7 @@ func (c *trial) isSeparate(loop []*Exchange) bool {
 func (c *trial) isRenewed(last *Exchange, next []*Exchange, elsewhere time.Duration) bool {
 	within := opening
 	for _, b := range next {
-		if cmp.Or(last.User, b.User) != b.User {
+		if cmp.Or(last.User, b.User) != b.User || !last.endedBefore(b) {
 			continue
 		}
 		rest := b.restSince(last)
