@@ -403,7 +403,8 @@ func (e *Exchange) mayFollow(before *Exchange) bool {
 func links(row []*Exchange, j, i int) bool {
 	before, e := row[j], row[i]
 	since := before.End.until(&e.Arrival)
-	asked := e.keeps != nil && e.keeps.hurried == nil || before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
+	waits := e.keeps != nil && e.keeps.hurried == nil && e.keeps.answer.Session == e.Session
+	asked := waits || before.RetryAfter > 0 && since >= before.RetryAfter-tolerance
 	return (e.follows(before) || j+2 < i && areCut(row[j:j+3]) && e.Opened.After(row[j+2].End.Machine)) && since <= pause && !asked
 }
 

@@ -109,6 +109,7 @@ var failures = []row{
 	{"a service with a revoked session that keeps its timer, right ahead of another one that asks five times as often", "c2 login - 200 other\nc1 me a0 200\n" + loop(6, "slow 5ms c1 me a0 401 token_revoked\n"+loop(5, "c2 me b0 200\nafter 50ms")) + "after 3s", "repeated_failure[4 10 16 22 28 34]"},
 	{"a service with a revoked session, beside another one of the user that began later, each over its connection and by chance", "c2 login - 200 other\nc1 me a0 200\n" +
 		each("slow 5ms c1 me a0 401 token_revoked\nafter %s\nc2 me b0 200\nafter 100ms", "40ms", "130ms", "200ms", "70ms\nc2 me b0 200\nafter 90ms", "160ms", "90ms") + "after 3s", "repeated_failure[4 6 8 10 13 15]"},
+	{"a client that was asked to wait, logs in again and goes on at once, past the time", "c1 me a0 503 injected wait=2s\nc1 login - 200 other\n" + loop(5, "after 500ms\nc1 me b0 503 injected") + "after 3s", "repeated_failure[4 5 6 7 8]"},
 	{"a device with a revoked session, which a test asks side by side with another one", "c2 login - 200 other\nc1 me a0 200\n" +
 		each("c1 me a0 401 token_revoked later\nc2 me b0 200\nafter 3ms\nlater\nafter %s", "300ms", "450ms", "700ms", "350ms", "600ms", "400ms") + "after 3s", "repeated_failure[4 6 8 10 12 14]"},
 	{"a job by chance that begins with the token of a revoked session, over a client of its own, and then takes that of the next", "c2 login - 200 other\nc1 me a0 200\n" +
