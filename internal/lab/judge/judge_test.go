@@ -85,6 +85,8 @@ func TestRetryAfterIgnored(t *testing.T) {
 		{"a poll that goes on as before", loop(3, "c1 me a0 200\nafter 100ms") + "c1 me a0 503 injected wait=1s\nafter 100ms\nc1 me a0 200\nafter 3s", "retry_after_ignored[5 6]"},
 		{"by a service, while another one of its user, which logged in later, comes in time", "c1 me a0 503 injected wait=2s\nafter 100ms\nc2 login - 200 other\nc2 me b0 200\nafter 1s\nc1 me a0 200\nafter 950ms\nc2 me b0 200",
 			"retry_after_ignored[2 5]"},
+		{"by nobody: another widget polls, and the client logs in anew meanwhile and ends the old session at last", "c2 me a0 200\nc1 me a0 503 injected wait=2s\nafter 600ms\nc2 me a0 200\nafter 400ms\nc3 login - 200 other\nafter 100ms\nc2 me a0 200\n" +
+			"after 600ms\nc2 me b0 200\nafter 300ms\nc3 me b0 200\nafter 300ms\nc3 logout a0 204", ""},
 		{"a retry half a second later that works, and more work after the moment", "c1 me a0 503 injected wait=2s\nafter 500ms\nc1 me a0 200\nafter 2s\nc1 me a0 200",
 			"retry_after_ignored[2 3]"},
 		{"a page that refreshes again at once", "browser\nadvance 15m\nc1 me a0 401 token_expired\nc1 refresh:POST r0 503 injected wait=2s\nafter 20ms\nc1 refresh:POST r0 200\nc1 me a1 200\nafter 3s", "retry_after_ignored[3 4]"},

@@ -184,14 +184,18 @@ func (p *plea) isInTime(e *Exchange) bool {
 	}
 	isOwn := func() bool {
 		return p.answer.Token == nil || e.Session == p.answer.Session ||
-			p.line.isOf(e, p.answer) && mayBeSame(p.answer, e) && !p.line.goesOn(p.answer.Session, e)
+			p.line.isOf(e, p.answer) && mayBeSame(p.answer, e) && (e.Conn == p.answer.Conn || !p.line.goesOn(p.answer.Session, e))
 	}
 	return p.isWithin(e, leeway) && p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && isOwn()
 }
 
-// goesOn reports whether a session was used behind the login to that of e: it is another client's.
+// goesOn reports whether a session was used for more than its logout, later (stall) than the login to that of e: it is
+// another client's.
 func (c *trial) goesOn(session string, e *Exchange) bool {
-	return slices.ContainsFunc(c.sessions[session].from(c.sessions[e.Session].exchanges[0]), (*Exchange).isAccess)
+	login := c.sessions[e.Session].exchanges[0]
+	return slices.ContainsFunc(c.sessions[session].from(login), func(use *Exchange) bool {
+		return use.isAccess() && use.Operation != "logout" && login.End.until(&use.sentAt) > stall
+	})
 }
 
 // isWithin reports whether e came when the time that the answer asked for was over, by one of the clocks, and with no
