@@ -151,8 +151,8 @@ func callersByConnection(row []*Exchange) int {
 	return min(all, 2*atOneTime)
 }
 
-// jobs returns how many callers the kept connections of a row show that came and went: it had no others, kept no more
-// at one time than it sent requests in each round, and the rounds did not keep one pace through that. Otherwise it is 0.
+// jobs returns how many callers the kept connections of a row show that came and went; 0 if there was another one, if
+// it kept more at one time than it sent requests in each round, or if its rounds kept one pace through that.
 func jobs(row []*Exchange, rounds []int) int {
 	_, atOneTime := keptConnections(row)
 	if atOneTime > rounds[1] || !areKept(usesOf(row)) || areSamePauses(firstOf(row, rounds), Idle, 10, func(*Exchange) bool { return true }) {
