@@ -70,8 +70,8 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 		return 1
 	}
 	if areSteady(row, rounds) {
-		n := max(rounds[1], takeTurns(row), callersByAddress(row), jobs(row, rounds))
-		if rounds[0] > rounds[1] {
+		n := max(rounds[1], takeTurns(row), callersByAddress(row))
+		if rounds[0] > rounds[1] || areJobs(row, rounds) {
 			n = max(n, callersByConnection(row))
 		}
 		return n
@@ -121,11 +121,11 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 // keptConnections returns over how many connections a row came more than once, and over how many of them at one time:
 // something came over each later, if not of the row.
 func keptConnections(row []*Exchange) (all, atOneTime int) {
-	uses := make(map[*connection]int)
+	uses := usesOf(row)
 	var lasts []int // orders of the last requests over them
-	for _, e := range row {
-		if uses[e.conn]++; uses[e.conn] == 2 {
-			lasts = append(lasts, e.conn.last.Arrival.Order)
+	for conn, n := range uses {
+		if n > 1 {
+			lasts = append(lasts, conn.last.Arrival.Order)
 		}
 	}
 	slices.Sort(lasts)
@@ -151,14 +151,11 @@ func callersByConnection(row []*Exchange) int {
 	return min(all, 2*atOneTime)
 }
 
-// jobs returns how many callers the kept connections of a row show that came and went; 0 if there was another one, if
-// it kept more at one time than it sent requests in each round, or if its rounds kept one pace through that.
-func jobs(row []*Exchange, rounds []int) int {
+// areJobs reports whether a row is of jobs that came and went: each connection was used more than once, no more of them
+// at one time than requests came in each round, and the rounds did not keep one pace through that.
+func areJobs(row []*Exchange, rounds []int) bool {
 	_, atOneTime := keptConnections(row)
-	if atOneTime > rounds[1] || !areKept(usesOf(row)) || areSamePauses(firstOf(row, rounds), Idle, 10, func(*Exchange) bool { return true }) {
-		return 0
-	}
-	return callersByConnection(row)
+	return atOneTime <= rounds[1] && areKept(usesOf(row)) && !isTimer(firstOf(row, rounds), false)
 }
 
 // usesOf returns how many requests of a row came over each connection.

@@ -88,16 +88,15 @@ func (c *trial) tooLateFor(row []*Exchange) func(*Exchange) bool {
 // behindEndOf returns whether an exchange came behind a success of the operation with the token, which had ended a row.
 func (c *trial) behindEndOf(row []*Exchange) func(*Exchange) bool {
 	last := row[len(row)-1]
-	var over *Exchange
 	for _, e := range c.record[c.after(last):] {
-		if over != nil || !inTime(last, e) {
+		if !inTime(last, e) {
 			break
 		}
 		if e.Presented == last.Presented && e.Operation == last.Operation && e.succeeded() {
-			over = e
+			return e.endedBefore
 		}
 	}
-	return func(e *Exchange) bool { return over != nil && over.endedBefore(e) }
+	return func(*Exchange) bool { return false }
 }
 
 // mayBeAnother reports whether a refresh that sends the token of the one before may be another caller's. A lone caller,

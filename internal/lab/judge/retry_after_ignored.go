@@ -182,11 +182,14 @@ func (p *plea) isInTime(e *Exchange) bool {
 	case !p.noisy:
 		leeway = max(leeway, late)
 	}
-	isOwn := func() bool {
-		return p.answer.Token == nil || e.Session == p.answer.Session ||
-			p.line.isOf(e, p.answer) && mayBeSame(p.answer, e) && (e.Conn == p.answer.Conn || !p.line.goesOn(p.answer.Session, e))
-	}
-	return p.isWithin(e, leeway) && p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && isOwn()
+	return p.isWithin(e, leeway) && p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.isOwn(e)
+}
+
+// isOwn reports whether e may be of the client that was asked to wait: it is of its session, or of one that the user
+// began meanwhile, while the old one does not go on.
+func (p *plea) isOwn(e *Exchange) bool {
+	return p.answer.Token == nil || e.Session == p.answer.Session ||
+		p.line.isOf(e, p.answer) && mayBeSame(p.answer, e) && (e.Conn == p.answer.Conn || !p.line.goesOn(p.answer.Session, e))
 }
 
 // goesOn reports whether a session was used for more than its logout, later (stall) than the login to that of e: it is

@@ -74,14 +74,13 @@ func twoGroups(row []*Exchange, rounds []int) int {
 		return 0
 	}
 	var small, large []*Exchange // the first of each round of a group
-	for at, i := 0, 0; i < len(rounds); i++ {
+	for i, first := range firstOf(row, rounds) {
 		if rounds[i] != sizes[1] {
-			small = append(small, row[at])
+			small = append(small, first)
 		}
 		if rounds[i] != sizes[0] {
-			large = append(large, row[at])
+			large = append(large, first)
 		}
-		at += rounds[i]
 	}
 	if min(len(small), len(large)) == 1 || max(len(small), len(large)) >= chain {
 		return 0
