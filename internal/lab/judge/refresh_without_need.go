@@ -153,9 +153,7 @@ func (s *session) ownPair(r *Exchange) *Pair {
 	if r.Policy.Spends() {
 		return nil
 	}
-	if !r.Policy.NoRotation && !slices.ContainsFunc(s.refreshes, func(before *Exchange) bool {
-		return before.Arrival.Order < r.Arrival.Order && before.exchanged() && before.Token.Generation == r.Token.Generation
-	}) {
+	if first := s.firstSpent[r.Token.Generation]; !r.Policy.NoRotation && (first == nil || first.Arrival.Order >= r.Arrival.Order) {
 		return r.Token.pair()
 	}
 	for b := r.before; b != nil; b = b.before {

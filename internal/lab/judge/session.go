@@ -30,6 +30,7 @@ type session struct {
 	used         earliest          // answers to an access token
 	given        map[int]*Exchange // by generation: the last answer that gave the pair
 	firstRefused map[int]*Exchange // by generation: the first request with its access token that was answered 401
+	firstSpent   map[int]*Exchange // by generation: the first refresh that exchanged its refresh token
 }
 
 // sessionsOf returns the sessions in the order in which the record first names them.
@@ -51,7 +52,8 @@ func sessionsOf(record []*Exchange) []*session {
 		}
 		s := byID[e.Session]
 		if s == nil {
-			s = &session{id: e.Session, origin: e.Origin, given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange)}
+			s = &session{id: e.Session, origin: e.Origin,
+				given: make(map[int]*Exchange), firstRefused: make(map[int]*Exchange), firstSpent: make(map[int]*Exchange)}
 			byID[e.Session] = s
 			sessions = append(sessions, s)
 		}
@@ -73,6 +75,9 @@ func (s *session) add(e *Exchange) {
 	switch {
 	case e.isRefresh():
 		s.refreshes = append(s.refreshes, e)
+		if e.exchanged() && s.firstSpent[e.Token.Generation] == nil {
+			s.firstSpent[e.Token.Generation] = e
+		}
 	case e.Operation == "logout":
 		s.logouts = append(s.logouts, e)
 	}
