@@ -255,6 +255,8 @@ func TestRetryAfterOfJobsAndPolls(t *testing.T) {
 		{"four callers in the queue of a slow server, each of which waits as it is asked", loop(4, "slow 300ms c1 me a0 503 injected wait=5s") + "after 4100ms\n" + loop(4, "slow 300ms c1 me a0 200") + "after 3s", ""},
 		{"a program that waits as it is asked, and another one in the second half of that time", "c2 me a0 429 injected wait=1s\nafter 600ms\nc3 me a0 200\nafter 400ms\nc4 me a0 200\nafter 3s", ""},
 		{"two programs that wait as they are asked, over a connection for each request", "c2 me a0 429 injected wait=1s\nafter 120ms\nc3 me a0 429 injected wait=1s\nafter 885ms\nc4 me a0 200\nafter 20ms\nc5 me a0 200\nafter 95ms\nc6 me a0 200\nafter 20ms\nc7 me a0 200\nafter 3s", ""},
+		{"a poll that does not wait, beside that of another session of its user", "c2 login - 200 other\n" + loop(3, "c1 me a0 200\nafter 140ms\nc2 me b0 200\nafter 350ms") + "slow 5ms c1 me a0 503 injected wait=2s\nafter 140ms\nc2 me b0 200\nafter 350ms\n" +
+			loop(6, "c1 me a0 200\nafter 140ms\nc2 me b0 200\nafter 350ms") + "after 3s", "retry_after_ignored[9 11]"},
 		{"a poll of four times a second that is asked to wait once", loop(6, "c1 me a0 200\nafter 250ms") + "c1 me a0 429 injected wait=1s\nafter 250ms\n" + loop(8, "c1 me a0 200\nafter 250ms"), "retry_after_ignored[8 9]"},
 		{"a poll of five times a second that does not care", loop(12, "c1 me a0 429 injected wait=1s\nafter 200ms") + loop(12, "c1 me a0 200\nafter 200ms") + "after 3s",
 			"repeated_failure[" + numbers(2, 13) + "] retry_after_ignored[" + numbers(2, 14) + "]"},

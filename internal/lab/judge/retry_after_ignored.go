@@ -365,28 +365,51 @@ func (p *plea) isPolled() bool {
 	if p.kept == nil {
 		return false
 	}
-	all := p.line.all
+	all, at, keptAt := p.ofClient()
 	isPoll := func(run []*Exchange) bool {
 		return isTimer(run, true) || !p.isKeptBesideAnother() && (areSamePauses(run, Idle, 20, func(*Exchange) bool { return true }) || areTicks(run))
 	}
 	byTimer := func(from, to int) bool { return from >= 0 && to < len(all) && to-from > 2 && isPoll(all[from:to+1]) }
-	without := func(at int) bool { // the request at the index, which may be another caller's or a retry
-		return at > 0 && p.keptAt-at > 2 && isPoll(slices.Concat(all[at-1:at], all[at+1:p.keptAt+1]))
+	without := func(i int) bool { // the request at the index, which may be another caller's or a retry
+		return i > 0 && keptAt-i > 2 && isPoll(slices.Concat(all[i-1:i], all[i+1:keptAt+1]))
 	}
 	isRetried := func() bool { // not by another poll beside this one
-		next := all[p.at+1:]
-		return without(p.at+1) && next[2].restSince(next[1])-next[1].restSince(next[0]) > Idle
+		next := all[at+1:]
+		return without(at+1) && next[2].restSince(next[1])-next[1].restSince(next[0]) > Idle
 	}
 	shifts := func() bool { // over several connections with the interval from before
-		run := all[p.at+1 : p.keptAt+1]
-		if len(run) < 4 || without(p.at) {
+		run := all[at+1 : keptAt+1]
+		if len(run) < 4 || without(at) {
 			return false
 		}
 		interval := run[1].restSince(run[0])
-		goesOn := p.at > 0 && isNear(p.answer.restSince(all[p.at-1]), interval) && run[0].restSince(p.answer) <= interval && isPoll(run)
+		goesOn := at > 0 && isNear(p.answer.restSince(all[at-1]), interval) && run[0].restSince(p.answer) <= interval && isPoll(run)
 		return goesOn || run[0].isBeside(p.answer) && isTimer(run, true)
 	}
-	return byTimer(p.at, p.keptAt) || byTimer(p.at-1, p.keptAt) || byTimer(p.at, p.keptAt+1) || isRetried() || shifts()
+	return byTimer(at, keptAt) || byTimer(at-1, keptAt) || byTimer(at, keptAt+1) || isRetried() || shifts()
+}
+
+// ofClient returns the requests from the one before the answer to the one behind that in time, and the indexes of these
+// two, without those of sessions that others have of the same user.
+func (p *plea) ofClient() (all []*Exchange, at, keptAt int) {
+	isOthers := func(e *Exchange) bool {
+		return p.answer.Token != nil && e.Session != p.answer.Session && e.Session != p.kept.Session
+	}
+	l := p.line.all
+	from, to := p.at-1, p.keptAt+1
+	for from > 0 && isOthers(l[from]) {
+		from--
+	}
+	for to < len(l) && isOthers(l[to]) {
+		to++
+	}
+	from = max(0, from)
+	all = l[from:min(to+1, len(l))]
+	if !slices.ContainsFunc(all, isOthers) {
+		return all, p.at - from, p.keptAt - from
+	}
+	all = slices.DeleteFunc(slices.Clone(all), isOthers)
+	return all, slices.Index(all, p.answer), slices.Index(all, p.kept)
 }
 
 // isKeptBesideAnother reports whether the request in time was the next over the connection of the answer, and all
