@@ -43,9 +43,9 @@ func inQueue(row []*Exchange, rounds []int) (most int) {
 }
 
 // besideRefreshes returns how many callers the refreshes beside a row show: as many as came while one was under way,
-// or two if they came by a timer; two, if a client tried one again that had failed for now, and requests came
-// between; or if two refreshes came with one token, with nothing of the row between and before its successor was used,
-// and none of the row came by a timer (mayBeAnother). 0: they show nothing.
+// or two if they came by a timer. If none of the row came by a timer or a backoff, they show two callers, too, if a
+// client tried one again that had failed for now, and requests came between; or if two came with one token, with
+// nothing of the row between and before its successor was used (mayBeAnother). 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
 	var before *Exchange
@@ -65,7 +65,7 @@ func (c *trial) besideRefreshes(row []*Exchange) (n int) {
 		between := before != nil && i > first
 		again := before != nil && i == first && r.Token.Generation == before.Token.Generation &&
 			!s.used.before(row[0].Token.Generation+1, r) && c.mayBeAnother(r, before, row)
-		if meanwhile > 0 || between && before.failsForNow() && r.exchanged() || again && !timer {
+		if meanwhile > 0 || !timer && (again || between && before.failsForNow() && r.exchanged()) {
 			n = max(n, 2)
 		}
 		if !timer {

@@ -194,6 +194,10 @@ var failures = []row{
 	{"a crowd whose refresh fails", "advance 15m\n" + loop(5, "c1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked", ""},
 	{"the rest of a crowd, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 me a0 401 token_expired", ""},
 	{"one caller, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(5, "c1 me a0 401 token_expired"), "repeated_failure[2 4 5 6 7 8]"},
+	{"a service that goes on by a timer while its refresh may not be tried again", expired + "slow 5ms c1 refresh r0 503 injected\n" + loop(5, "after 600ms\nslow 6ms c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 3s",
+		"repeated_failure[2 4 5 6 7 8]"},
+	{"three over one connection, who try once more when their refresh failed", expired + loop(2, "slow 6ms c1 me a0 401 token_expired") + "slow 6ms c1 refresh r0 503 injected\nafter 600ms\n" + loop(3, "slow 6ms c1 me a0 401 token_expired") +
+		"c1 refresh r0 200\n" + loop(3, "c1 me a1 200") + "after 3s", ""},
 	{"a loop that goes on behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(6, "c1 me a0 401 token_expired\nafter 300ms") + "\nafter 3s",
 		"repeated_failure[2 4 5 6 7 8 9] no_refresh_after_expiry[8 9]"},
 	{"a loop without a refresh", "advance 15m\n" + loop(5, "c1 me a0 401 token_expired") + "\nafter 3s", "no_refresh_after_expiry[2 3 4 5 6] repeated_failure[2 3 4 5 6]"},
