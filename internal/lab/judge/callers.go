@@ -295,7 +295,7 @@ func withoutResent(row []*Exchange, reused bool) (tries []*Exchange) {
 }
 
 // isFirst reports whether the connection of e was opened for it.
-func (e *Exchange) isFirst() bool { return e.before == nil && e.began.Equal(e.Opened) }
+func (e *Exchange) isFirst() bool { return e.began.Equal(e.Opened) }
 
 // after returns the index in the record of what came next after e.
 func (c *trial) after(e *Exchange) int {

@@ -71,7 +71,7 @@ func (e *Exchange) comesAfter(before *Exchange) {
 		e.sentAt.Hub, e.sentAt.Machine = e.Arrival.Hub.Add(e.Sent.Sub(e.Arrival.Machine)), e.Sent
 	}
 	e.began = e.sentAt.Machine
-	if before == nil && !e.Opened.IsZero() && e.began.Sub(e.Opened) <= apart {
+	if before == nil && e.began.Sub(e.Opened) <= apart {
 		e.began = e.Opened
 	}
 	e.waited = before != nil && e.restSince(before)-e.usedSince(before) <= Idle

@@ -182,7 +182,7 @@ func (p *plea) isInTime(e *Exchange) bool {
 	case !p.noisy:
 		leeway = max(leeway, late)
 	}
-	return p.isWithin(e, leeway) && p.answer.endedBefore(e) && p.answer.Epoch == e.Epoch && p.isOwn(e)
+	return p.isWithin(e, leeway) && p.isOwn(e)
 }
 
 // isOwn reports whether e may be of the client that was asked to wait: it is of its session, or of one that the user
@@ -234,9 +234,6 @@ func (p *plea) leeway() time.Duration { return p.answer.RetryAfter/5 + apart }
 // time was over, however late.
 func (c *trial) tooSoon(p *plea, taken map[*Exchange]bool) (early *Exchange) {
 	next := p.line.all[p.at+1 : min(len(p.line.all), p.at+waiting)]
-	if len(next) == 0 {
-		return nil
-	}
 	polled, comesLater, fit := p.isPolled(), p.comesLater(), -best
 	for _, e := range next {
 		n := e.fits(p, !taken[e])
