@@ -383,6 +383,7 @@ var unanswered = []row{
 		"c1 me a1 200\nc1 me a1 200\nback 10m\nlater\nafter 3s", ""},
 	{"the old token long after, by the hub's clock, and then a login", expired + "advance 16m\nc1 me a0 401 token_expired\nc1 login - 200 other\nc1 me b0 200\nafter 3s", "no_refresh_after_expiry[2]"},
 	{"a logout instead", expired + "after 1s\nc1 logout a0 204\nafter 3s", ""},
+	{"nothing beside a long poll, with a connection for each request", "advance 15m\nc2 listing a0 200 later\nc3 me a0 401 token_expired\nafter 3s\nlater", "no_refresh_after_expiry[3]"},
 	{"nothing beside a long poll", "advance 15m\nc2 listing a0 200 later\nc1 me a0 401 token_expired\nafter 3s", "no_refresh_after_expiry[3]"},
 	{"injected, and again for the token of the refresh", expired + "c1 refresh r0 200\nc1 me a1 401 injected token_expired\nafter 3s", ""},
 	{"injected for the token of a refresh of long ago", expired + "c1 refresh r0 200\nc1 me a1 200\nafter 3s\nc1 me a1 401 injected token_expired\nafter 3s", "no_refresh_after_expiry[5]"},
