@@ -106,11 +106,12 @@ func besideOneAnother(row []*Exchange, rounds []int) int {
 	if most == 1 {
 		return 1
 	}
-	n, sum := max(most, callersByConnection(row)), 0
-	for _, round := range rounds[:min(len(rounds), 2)] {
-		if round < chain*most {
+	n, sum, left := max(most, callersByConnection(row)), 0, row
+	for _, size := range rounds[:min(len(rounds), 2)] {
+		if round := beforeRest(left[:size]); round < chain*most {
 			n, sum = max(n, round), sum+round
 		}
+		left = left[size:]
 	}
 	if alternate(rounds) {
 		n = max(n, sum)

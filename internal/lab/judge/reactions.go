@@ -47,7 +47,7 @@ func inQueue(row []*Exchange, rounds []int) (most int) {
 // client tried one again that had failed for now, and requests came between; or if two came with one token, with
 // nothing of the row between and before its successor was used (mayBeAnother). 0: they show nothing.
 func (c *trial) besideRefreshes(row []*Exchange) (n int) {
-	i, timer := 0, hasTimer(row, true) || hasBackoff(row)
+	i, timer := 0, hasTimer(row, false) || hasBackoff(row)
 	var before *Exchange
 	s, isLate := c.sessions[row[0].Session], c.tooLateFor(row)
 	for _, r := range s.refreshes {

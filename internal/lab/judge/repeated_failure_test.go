@@ -194,8 +194,12 @@ var failures = []row{
 	{"a crowd whose refresh fails", "advance 15m\n" + loop(5, "c1 me a0 | c2 me a0 | c3 me a0 401 token_expired") + "c1 refresh r0 401 token_revoked", ""},
 	{"the rest of a crowd, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(4, "c1 me a0 | c2 me a0 401 token_expired") + "c1 me a0 401 token_expired", ""},
 	{"one caller, behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(5, "c1 me a0 401 token_expired"), "repeated_failure[2 4 5 6 7 8]"},
+	{"two callers of five tries each, the first of whom waits long for an answer", "c3 me a0 503 injected later\nc4 me a0 503 injected\nafter 200ms\nc5 me a0 503 injected\nafter 80ms\nlater\n" +
+		each("after %s me a0 503 injected", "110ms\nc6", "90ms\nc7", "110ms\nc8", "90ms\nc9", "110ms\nc10", "90ms\nc11", "200ms\nc12") + "after 3s", "repeated_failure[" + numbers(2, 11) + "]"},
 	{"a service that goes on by a timer while its refresh may not be tried again", expired + "slow 5ms c1 refresh r0 503 injected\n" + loop(5, "after 600ms\nslow 6ms c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 3s",
 		"repeated_failure[2 4 5 6 7 8]"},
+	{"a service that goes on by a timer while its refresh, which a fault cut, may not be tried again", "advance 15m\nslow 6ms c1 me a0 401 token_expired\nslow 5ms c1 refresh r0 503 lost\nafter 594ms\n" +
+		loop(4, "slow 6ms c2 me a0 401 token_expired\nafter 600ms") + "c2 refresh r0 200\nc2 me a1 200\nafter 3s", "repeated_failure[2 4 5 6 7]"},
 	{"three over one connection, who try once more when their refresh failed", expired + loop(2, "slow 6ms c1 me a0 401 token_expired") + "slow 6ms c1 refresh r0 503 injected\nafter 600ms\n" + loop(3, "slow 6ms c1 me a0 401 token_expired") +
 		"c1 refresh r0 200\n" + loop(3, "c1 me a1 200") + "after 3s", ""},
 	{"a loop that goes on behind a refresh that failed", expired + "c1 refresh r0 503 injected\n" + loop(6, "c1 me a0 401 token_expired\nafter 300ms") + "\nafter 3s",

@@ -30,6 +30,23 @@ func roundsOf(row []*Exchange) []int {
 	})
 }
 
+// beforeRest returns how many requests of a round came before a rest (apart) behind what had been answered. What comes
+// later, while a slow answer is under way, may be a second try.
+func beforeRest(round []*Exchange) int {
+	for i, e := range round {
+		answered, soon := false, false
+		for _, before := range round[:i] {
+			if before.endedBefore(e) {
+				answered, soon = true, soon || e.restSince(before) <= apart
+			}
+		}
+		if answered && !soon && !e.waited {
+			return i
+		}
+	}
+	return len(round)
+}
+
 // firstOf returns the first request of each round.
 func firstOf(row []*Exchange, rounds []int) (firsts []*Exchange) {
 	for _, n := range rounds {
