@@ -336,7 +336,7 @@ func (p *plea) isServedRetry(e *Exchange) bool {
 // answer.
 func (p *plea) isAmongOthers() bool {
 	near := func(e *Exchange) bool {
-		return e.Conn != p.answer.Conn && e.sentAt.until(&p.answer.End) <= stall && p.answer.End.until(&e.sentAt) <= stall
+		return e.Conn != p.answer.Conn && !p.isOthers(e) && e.sentAt.until(&p.answer.End) <= stall && p.answer.End.until(&e.sentAt) <= stall
 	}
 	return slices.ContainsFunc(p.line.all[max(0, p.at-queue):min(len(p.line.all), p.at+queue)], near)
 }
@@ -387,26 +387,29 @@ func (p *plea) isPolled() bool {
 }
 
 // ofClient returns the requests from the one before the answer to the one behind that in time, and the indexes of these
-// two, without those of sessions that others have of the same user.
+// two, without those of other clients (isOthers).
 func (p *plea) ofClient() (all []*Exchange, at, keptAt int) {
-	isOthers := func(e *Exchange) bool {
-		return p.answer.Token != nil && e.Session != p.answer.Session && e.Session != p.kept.Session
-	}
 	l := p.line.all
 	from, to := p.at-1, p.keptAt+1
-	for from > 0 && isOthers(l[from]) {
+	for from > 0 && p.isOthers(l[from]) {
 		from--
 	}
-	for to < len(l) && isOthers(l[to]) {
+	for to < len(l) && p.isOthers(l[to]) {
 		to++
 	}
 	from = max(0, from)
 	all = l[from:min(to+1, len(l))]
-	if !slices.ContainsFunc(all, isOthers) {
+	if !slices.ContainsFunc(all, p.isOthers) {
 		return all, p.at - from, p.keptAt - from
 	}
-	all = slices.DeleteFunc(slices.Clone(all), isOthers)
+	all = slices.DeleteFunc(slices.Clone(all), p.isOthers)
 	return all, slices.Index(all, p.answer), slices.Index(all, p.kept)
+}
+
+// isOthers reports whether e is of a session that another client has of the same user: it is not that of the answer, nor
+// that of the request in time.
+func (p *plea) isOthers(e *Exchange) bool {
+	return p.answer.Token != nil && e.Session != p.answer.Session && e.Session != p.kept.Session
 }
 
 // isKeptBesideAnother reports whether the request in time was the next over the connection of the answer, and all
