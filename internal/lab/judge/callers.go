@@ -80,9 +80,13 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 		return queue
 	}
 	first, alone := c.beginners(row, pauses)
-	if n := besideOneAnother(row, rounds); n > 1 {
-		if alone && areSingle(row) {
-			n = max(n, first)
+	begun := 1
+	if alone {
+		begun = first
+	}
+	if n := besideOneAnother(row, rounds, begun); n > 1 {
+		if areSingle(row) {
+			n = max(n, begun)
 		}
 		return max(n, backOffAlike(pauses))
 	}
@@ -100,15 +104,20 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
 // same time or have a kept connection, or came in the first round or the second, or in both, if the two behind them are
 // as large, in turn, or all rounds are those of two groups: some may have begun later than the others. But a round of
-// five for each that was under way has tries of those.
-func besideOneAnother(row []*Exchange, rounds []int) int {
+// five for each that was under way has tries of those. So has what a slow answer makes a round (beforeRest), but for as
+// many as have begun a little apart.
+func besideOneAnother(row []*Exchange, rounds []int, begun int) int {
 	most := sideBySide(row)
 	if most == 1 {
 		return 1
 	}
 	n, sum, left := max(most, callersByConnection(row)), 0, row
 	for _, size := range rounds[:min(len(rounds), 2)] {
-		if round := beforeRest(left[:size]); round < chain*most {
+		round := beforeRest(left[:size])
+		if round < size {
+			round = max(round, min(size, begun))
+		}
+		if round < chain*most {
 			n, sum = max(n, round), sum+round
 		}
 		left = left[size:]
