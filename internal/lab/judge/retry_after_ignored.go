@@ -406,8 +406,8 @@ func (p *plea) ofClient() (all []*Exchange, at, keptAt int) {
 	return all, slices.Index(all, p.answer), slices.Index(all, p.kept)
 }
 
-// isOthers reports whether e is of a session that another client has of the same user: it is not that of the answer, nor
-// that of the request in time.
+// isOthers reports whether e is of a session that another client has of the same user: not that of the answer, nor that
+// of the request in time.
 func (p *plea) isOthers(e *Exchange) bool {
 	return p.answer.Token != nil && e.Session != p.answer.Session && e.Session != p.kept.Session
 }
