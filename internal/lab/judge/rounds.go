@@ -33,14 +33,14 @@ func roundsOf(row []*Exchange) []int {
 // beforeRest returns how many requests of a round came before a rest (apart) behind what had been answered. What comes
 // later, while a slow answer is under way, may be a second try.
 func beforeRest(round []*Exchange) int {
+	byEnd := slices.DeleteFunc(slices.Clone(round), func(e *Exchange) bool { return e.End.Order == 0 })
+	slices.SortFunc(byEnd, func(a, b *Exchange) int { return a.End.Order - b.End.Order })
+	ended := 0
 	for i, e := range round {
-		answered, soon := false, false
-		for _, before := range round[:i] {
-			if before.endedBefore(e) {
-				answered, soon = true, soon || e.restSince(before) <= apart
-			}
+		for ended < len(byEnd) && byEnd[ended].endedBefore(e) {
+			ended++
 		}
-		if answered && !soon && !e.waited {
+		if ended > 0 && e.restSince(byEnd[ended-1]) > apart && !e.waited {
 			return i
 		}
 	}
