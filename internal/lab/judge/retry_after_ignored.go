@@ -336,7 +336,7 @@ func (p *plea) isServedRetry(e *Exchange) bool {
 // answer.
 func (p *plea) isAmongOthers() bool {
 	near := func(e *Exchange) bool {
-		return e.Conn != p.answer.Conn && !p.isOthers(e) && e.sentAt.until(&p.answer.End) <= stall && p.answer.End.until(&e.sentAt) <= stall
+		return e.Conn != p.answer.Conn && e.sentAt.until(&p.answer.End) <= stall && p.answer.End.until(&e.sentAt) <= stall
 	}
 	return slices.ContainsFunc(p.line.all[max(0, p.at-queue):min(len(p.line.all), p.at+queue)], near)
 }
