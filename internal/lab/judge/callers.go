@@ -80,13 +80,9 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 		return queue
 	}
 	first, alone := c.beginners(row, pauses)
-	begun := 1
-	if alone {
-		begun = first
-	}
-	if n := besideOneAnother(row, rounds, begun); n > 1 {
-		if areSingle(row) {
-			n = max(n, begun)
+	if n := besideOneAnother(row, rounds, first); n > 1 {
+		if alone && areSingle(row) {
+			n = max(n, first)
 		}
 		return max(n, backOffAlike(pauses))
 	}
@@ -105,8 +101,8 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 // same time or have a kept connection, or came in the first round or the second, or in both, if the two behind them are
 // as large, in turn, or all rounds are those of two groups: some may have begun later than the others. But a round of
 // five for each that was under way has tries of those. So has what a slow answer makes a round (beforeRest), but for as
-// many as have begun a little apart.
-func besideOneAnother(row []*Exchange, rounds []int, begun int) int {
+// many as began a little apart (first).
+func besideOneAnother(row []*Exchange, rounds []int, first int) int {
 	most := sideBySide(row)
 	if most == 1 {
 		return 1
@@ -115,7 +111,7 @@ func besideOneAnother(row []*Exchange, rounds []int, begun int) int {
 	for _, size := range rounds[:min(len(rounds), 2)] {
 		round := beforeRest(left[:size])
 		if round < size {
-			round = max(round, min(size, begun))
+			round = max(round, min(size, first))
 		}
 		if round < chain*most {
 			n, sum = max(n, round), sum+round
