@@ -36,7 +36,8 @@ func isOneCallers(pauses []time.Duration) bool {
 }
 
 // hasTimer reports whether five in a row, or five over one connection, came by one timer (isTimer). In a browser a GET
-// may wait for an equal one over another connection (isQueued): then it comes when that is answered.
+// may wait for an equal one over another connection (isQueued): then it comes when that is answered. A caller whose
+// answer took as long as the others paused takes turns with them (isBetween).
 func hasTimer(row []*Exchange, alone bool) bool {
 	is := func(five []*Exchange) bool { return isTimer(five, alone) }
 	if hasRun(row, chain, is) {
@@ -51,7 +52,8 @@ func hasTimer(row []*Exchange, alone bool) bool {
 		}
 	}
 	ownIs := func(five []*Exchange) bool {
-		return is(five) && !slices.ContainsFunc(five, func(e *Exchange) bool { return queued[e] })
+		return is(five) && !slices.ContainsFunc(five, func(e *Exchange) bool { return queued[e] }) &&
+			!slices.ContainsFunc(row, func(e *Exchange) bool { return e.isBetween(five) })
 	}
 	for _, own := range byConn {
 		if len(own) < len(row) && hasRun(own, chain, ownIs) {
@@ -64,6 +66,17 @@ func hasTimer(row []*Exchange, alone bool) bool {
 // isQueued reports whether e, of a page, may have waited for before, which was over without a rest (Idle).
 func (e *Exchange) isQueued(before *Exchange) bool {
 	return e.isPageGet() && before.endedBefore(e) && e.restSince(before) <= Idle
+}
+
+// isBetween reports whether e came with one of these requests and was answered when the next of them came, but for Idle.
+func (e *Exchange) isBetween(requests []*Exchange) bool {
+	for i, next := range requests[1:] {
+		begun, over := e.leftAt().Sub(requests[i].leftAt()), next.leftAt().Sub(e.End.Machine)
+		if begun.Abs() <= Idle && over.Abs() <= Idle {
+			return true
+		}
+	}
+	return false
 }
 
 // hasBackoff reports whether five in a row came by one caller's backoff (isBackoff), and nothing side by side: the

@@ -198,6 +198,8 @@ var failures = []row{
 		each("after %s me a0 503 injected", "110ms\nc6", "90ms\nc7", "110ms\nc8", "90ms\nc9", "110ms\nc10", "90ms\nc11", "200ms\nc12") + "after 3s", "repeated_failure[" + numbers(2, 11) + "]"},
 	{"three callers of four tries each that begin 40 and 70 ms apart, the second of whom waits long for an answer", "slow 6ms c1 me a0 503 injected\nafter 33ms\nc1 me a0 503 injected later\nafter 73ms\nslow 6ms c2 me a0 503 injected\n" +
 		"after 420ms\nlater\nafter 497ms\n" + each("slow 6ms c1 me a0 503 injected\nafter %s", "77ms", "419ms", "493ms", "77ms", "419ms", "493ms", "77ms", "419ms", "3s"), ""},
+	{"three callers of four tries each, one of whom waits for an answer for as long as the others pause", "c2 me a0 503 injected later\nslow 6ms c1 me a0 | c3 me a0 503 injected\nafter 992ms\nlater\nafter 5ms\nslow 6ms c1 me a0 | c3 me a0 503 injected\nafter 990ms\n" +
+		"slow 6ms c1 me a0 503 injected\nafter 990ms\nslow 6ms c1 me a0 | c3 me a0 503 injected\nafter 990ms\nslow 6ms c1 me a0 503 injected\nafter 2990ms\nslow 6ms c1 me a0 | c3 me a0 503 injected\nafter 990ms\nslow 6ms c1 me a0 503 injected\nafter 6s", ""},
 	{"a service that goes on by a timer while its refresh may not be tried again", expired + "slow 5ms c1 refresh r0 503 injected\n" + loop(5, "after 600ms\nslow 6ms c1 me a0 401 token_expired") + "c1 refresh r0 200\nc1 me a1 200\nafter 3s",
 		"repeated_failure[2 4 5 6 7 8]"},
 	{"a service that goes on by a timer while its refresh, which a fault cut, may not be tried again", "advance 15m\nslow 6ms c1 me a0 401 token_expired\nslow 5ms c1 refresh r0 503 lost\nafter 594ms\n" +
