@@ -100,8 +100,8 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 // besideOneAnother returns how many callers sent a row side by side, if several did: as many as were under way at the
 // same time or have a kept connection, or came in the first round or the second, or in both, if the two behind them are
 // as large, in turn, or all rounds are those of two groups: some may have begun later than the others. But a round of
-// five for each that was under way has tries of those. So has what a slow answer makes a round (beforeRest), but for as
-// many as began a little apart (first).
+// five for each that was under way has tries of those: if a slow answer made it a round, it counts up to a rest
+// (beforeRest), or as many as began a little apart (first).
 func besideOneAnother(row []*Exchange, rounds []int, first int) int {
 	most := sideBySide(row)
 	if most == 1 {
@@ -109,9 +109,11 @@ func besideOneAnother(row []*Exchange, rounds []int, first int) int {
 	}
 	n, sum, left := max(most, callersByConnection(row)), 0, row
 	for _, size := range rounds[:min(len(rounds), 2)] {
-		round := beforeRest(left[:size])
-		if round < size {
-			round = max(round, min(size, first))
+		round := size
+		if size >= chain*most {
+			if round = beforeRest(left[:size]); round < size {
+				round = max(round, min(size, first))
+			}
 		}
 		if round < chain*most {
 			n, sum = max(n, round), sum+round
