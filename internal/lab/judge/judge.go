@@ -39,9 +39,12 @@ type Verdict struct {
 func Judge(all []*Exchange, now Mark, ended []Mark) Verdict {
 	record := slices.DeleteFunc(slices.Clone(all), (*Exchange).isIntrospection)
 	c := &trial{record: record, now: now, ended: ended, sessions: make(map[string]*session), owners: make(map[uint64]string),
-		told: make(map[*Exchange]bool), loops: make(map[*Exchange]bool)}
+		refreshes: make(map[*connection][]*Exchange), told: make(map[*Exchange]bool), loops: make(map[*Exchange]bool)}
 	findClients(record, now)
 	for _, e := range record {
+		if e.isRefresh() {
+			c.refreshes[e.client] = append(c.refreshes[e.client], e)
+		}
 		switch {
 		case e.isLogin():
 			c.logins = append(c.logins, e)
@@ -78,14 +81,15 @@ type trial struct {
 	record     []*Exchange
 	now        Mark
 	ended      []Mark
-	sessions   map[string]*session // by id
-	logins     []*Exchange         // and registrations
-	owners     map[uint64]string   // by the body of a login: its user
-	everywhere []*Exchange         // logouts of other sessions of a user as well
-	useless    []*Exchange         // refreshes without a token that this hub can read, or with an access token
-	told       map[*Exchange]bool  // shown by a finding about refreshes or a logout
-	loops      map[*Exchange]bool  // shown as repeated_failure
-	races      []*Exchange         // the refreshes by which a race has ended its session
+	sessions   map[string]*session         // by id
+	logins     []*Exchange                 // and registrations
+	owners     map[uint64]string           // by the body of a login: its user
+	everywhere []*Exchange                 // logouts of other sessions of a user as well
+	useless    []*Exchange                 // refreshes without a token that this hub can read, or with an access token
+	refreshes  map[*connection][]*Exchange // by client
+	told       map[*Exchange]bool          // shown by a finding about refreshes or a logout
+	loops      map[*Exchange]bool          // shown as repeated_failure
+	races      []*Exchange                 // the refreshes by which a race has ended its session
 	verdict    Verdict
 }
 

@@ -345,6 +345,8 @@ var unanswered = []row{
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 	{"while the client waits to refresh again, having given up a try", expired + "c1 refresh r0 0 left\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+	{"while the client, of two users, waits to refresh again for the other", "c1 login - 200 other\nc1 me a0 200\nc1 me b0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 429 injected wait=3s\nafter 500ms\nc1 me b0 401 token_expired\nafter 2500ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", ""},
+	{"while another client waits to refresh again", "c2 login - 200 other\nc1 me a0 200\nc2 me b0 200\nadvance 16m\nc1 me a0 401 token_expired\nc1 refresh r0 429 injected wait=3s\nafter 500ms\nc2 me b0 401 token_expired\nafter 2500ms\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", "no_refresh_after_expiry[7]"},
 	{"a login instead, over another connection, that fails", expired + "c2 login - 503 injected\nafter 3s", ""},
 	{"while the client was asked to wait before it refreshes again, and then nothing", expired + "c1 refresh r0 503 injected wait=30s\nafter 5s\nc2 me a0 401 token_expired\nafter 40s", ""},
 	{"a client that never refreshes again", expired + "c1 refresh r0 503 injected wait=3s\nafter 2s\nc2 me a0 401 token_expired\nafter 4s\nc2 me a0 401 token_expired\nafter 9s", "no_refresh_after_expiry[5]"},

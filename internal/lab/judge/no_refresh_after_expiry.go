@@ -11,9 +11,9 @@ import (
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
 // Not judged: a client that refreshes meanwhile or has the new pair already, that waits to try a refresh again which
-// failed without a refusal (triesOn), to whose new token a fault says the same, that logs in or out instead, that goes
-// on in a session in which the user had logged in since the token expired, whose refresh token has expired, too, or
-// that did not get the answer; and a logout.
+// failed without a refusal (triesOn), be it for another session, to whose new token a fault says the same, that logs in
+// or out instead, that goes on in a session in which the user had logged in since the token expired, whose refresh
+// token has expired, too, or that did not get the answer; and a logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -37,7 +37,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	switch {
 	case slices.ContainsFunc(s.refreshes, renewing), slices.ContainsFunc(c.useless, unreadable), s.usesNewer(e):
 	case e.Injected && given != nil && given.isRefresh() && inTime(given, e): // a fault says so of a new token
-	case c.triesOn(s.refreshes, e), c.triesOn(c.logins, e):
+	case c.triesOn(s.refreshes, e), c.triesOn(c.refreshes[e.client], e), c.triesOn(c.logins, e):
 	case slices.ContainsFunc(s.logouts, instead), c.logsInAfter(s, e, instead), c.movedOn(s, e, instead):
 	default:
 		return false
