@@ -11,9 +11,9 @@ import (
 // noRefreshAfterExpiry: an access token was answered token_expired, and its client sent no refresh within two seconds.
 //
 // Not judged: a client that refreshes meanwhile or has the new pair already, that waits to try a refresh again which
-// failed without a refusal (triesOn), be it for another session, to whose new token a fault says the same, that logs in
-// or out instead, that goes on in a session in which the user had logged in since the token expired, whose refresh
-// token has expired, too, or that did not get the answer; and a logout.
+// failed without a refusal (triesOn), or with those of all its sessions after one that did (waitsWithAll), to whose new
+// token a fault says the same, that logs in or out instead, that goes on in a session in which the user had logged in
+// since the token expired, whose refresh token has expired, too, or that did not get the answer; and a logout.
 func (c *trial) noRefreshAfterExpiry(s *session) {
 	var shown []*Exchange
 	for _, e := range s.exchanges {
@@ -37,7 +37,7 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	switch {
 	case slices.ContainsFunc(s.refreshes, renewing), slices.ContainsFunc(c.useless, unreadable), s.usesNewer(e):
 	case e.Injected && given != nil && given.isRefresh() && inTime(given, e): // a fault says so of a new token
-	case c.triesOn(s.refreshes, e), c.triesOn(c.refreshes[e.client], e), c.triesOn(c.logins, e):
+	case c.triesOn(s.refreshes, e), c.triesOn(c.logins, e), c.waitsWithAll(s, e):
 	case slices.ContainsFunc(s.logouts, instead), c.logsInAfter(s, e, instead), c.movedOn(s, e, instead):
 	default:
 		return false
@@ -67,6 +67,38 @@ func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
 				c.verdict.Open = max(c.verdict.Open, left)
 			}
 			return left >= 0
+		}
+	}
+	return false
+}
+
+// waitsWithAll reports whether the client of e waited with the refreshes of all its sessions after one that failed for
+// now, which came before e or in time for it, and refreshed s in time (reaction) when it tried again or when the time
+// was over for which it was asked to wait, or still may. If it was asked, it may have no reason to come again.
+func (c *trial) waitsWithAll(s *session, e *Exchange) bool {
+	tries := c.refreshes[e.client]
+	behind := sort.Search(len(tries), func(i int) bool { return tries[i].Arrival.Order > e.Arrival.Order })
+	waits := false
+	for i := max(0, behind-1); i < len(tries); i++ {
+		r, soon := tries[i], i < behind || inTime(e, tries[i])
+		waits = r.failsForNow() && r.Epoch == e.Epoch && (waits || soon)
+		switch {
+		case !waits && !soon:
+			return false
+		case !waits:
+		case i+1 == len(tries):
+			asked := r.RetryAfter > 0 && (i >= behind || r.End.until(&e.Arrival) <= r.RetryAfter)
+			return asked || !c.isPast(r.End)
+		case r.End.until(&tries[i+1].sentAt) > r.patience():
+			waits = false
+		default:
+			next, asked := &tries[i+1].sentAt, r.RetryAfter+reaction
+			renewed := func(x *Exchange) bool {
+				return x.renews(e) && (next.until(&x.sentAt) <= reaction || r.End.until(&x.sentAt) <= asked)
+			}
+			if slices.ContainsFunc(s.refreshes, renewed) || !c.isPast(*next) || r.End.until(&c.now) <= asked {
+				return true
+			}
 		}
 	}
 	return false

@@ -16,7 +16,7 @@ import (
 //	c1 me a0 401 token_expired   over connection c1, with the access token of pair 0, answered so
 //	c2 refresh r0 200            with the refresh token of pair 0; a 200 gives pair 1
 //	c1 login - 200               without a token
-//	c1 login - 200 other         of another session, whose access token is b0
+//	c1 login - 200 other         of another session, whose access token is b0, and its refresh token s0
 //	c1 me x0 401 foreign         with a token that this hub has not signed
 //	c1 me a0 503 injected        what a fault did: injected, lost, malformed; left: the client closed the connection;
 //	                             stopped: its body stopped when it was refused
@@ -174,12 +174,15 @@ func (s *script) arrive(words []string) *Exchange {
 	if s.proxy {
 		e.Opened = time.Time{}
 	}
-	if strings.HasPrefix(token, "b") {
-		e.Session, e.User, e.Presented, e.Token = "other", "demo", 77, &Token{State: "valid", Issued: s.issued[-1]}
-	} else if token != "-" {
-		generation, _ := strconv.Atoi(token[1:])
-		e.Session, e.User, e.Presented = s.session, "demo", uint64(len(token))<<8|uint64(token[0])<<16|uint64(generation+1)
-		e.Token = &Token{Refresh: token[0] == 'r', Generation: generation, Issued: s.issued[generation], State: "valid"}
+	if token == "-" {
+		return e
+	}
+	generation, _ := strconv.Atoi(token[1:])
+	e.Session, e.User, e.Presented = s.session, "demo", uint64(len(token))<<8|uint64(token[0])<<16|uint64(generation+1)
+	e.Token = &Token{Refresh: token[0] == 'r' || token[0] == 's', Generation: generation, Issued: s.issued[generation], State: "valid"}
+	if token[0] == 'b' || token[0] == 's' {
+		e.Session, e.Token.Issued = "other", s.issued[-1-generation]
+		e.Current.Pair = Pair{Generation: generation, Issued: e.Token.Issued, Lifetime: s.life}
 	}
 	return e
 }
@@ -261,7 +264,12 @@ func (s *script) note(e *Exchange, word string) {
 // give issues the next pair; within grace the same again.
 func (s *script) give(e *Exchange) *Pair {
 	if e.Session != s.session {
-		return &Pair{Issued: s.now.Hub, Lifetime: s.life}
+		generation := 0
+		if e.Operation == "refresh" {
+			generation = e.Token.Generation + 1
+			s.issued[-1-generation] = s.now.Hub
+		}
+		return &Pair{Generation: generation, Issued: s.now.Hub, Lifetime: s.life}
 	}
 	if e.Operation == "refresh" && (s.policy.Grace == 0 || e.Token.Generation == s.pair) {
 		s.pair++
@@ -333,4 +341,7 @@ func numbers(a, b int) string {
 	return strings.Trim(fmt.Sprint(all), "[]")
 }
 
-const expired = "advance 15m\nc1 me a0 401 token_expired\n"
+const (
+	expired  = "advance 15m\nc1 me a0 401 token_expired\n"
+	twoUsers = "c1 login - 200 other\nc1 me a0 200\nc1 me b0 200\nadvance 16m\n" // of one client, whose tokens are over
+)
