@@ -68,7 +68,8 @@ func (e *Exchange) isQueued(before *Exchange) bool {
 	return e.isPageGet() && before.endedBefore(e) && e.restSince(before) <= Idle
 }
 
-// isBetween reports whether e came with one of these requests and was answered when the next of them came, but for Idle.
+// isBetween reports whether e came with one of these requests and was answered when the next of them came, both but for
+// Idle.
 func (e *Exchange) isBetween(requests []*Exchange) bool {
 	for i, next := range requests[1:] {
 		begun, over := e.leftAt().Sub(requests[i].leftAt()), next.leftAt().Sub(e.End.Machine)
