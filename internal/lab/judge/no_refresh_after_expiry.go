@@ -74,29 +74,30 @@ func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
 
 // waitsWithAll reports whether the client of e waited with the refreshes of all its sessions after one that failed for
 // now, which came before e or in time for it, and refreshed s in time (reaction) when it tried again or when the time
-// was over for which it was asked to wait, or still may. If it was asked, it may have no reason to come again.
+// was over for which it was asked to wait, or still may. If it was asked, it may have no reason to come again. What had
+// left before that answer is no try again.
 func (c *trial) waitsWithAll(s *session, e *Exchange) bool {
 	tries := c.refreshes[e.client]
 	behind := sort.Search(len(tries), func(i int) bool { return tries[i].Arrival.Order > e.Arrival.Order })
-	waits := false
-	for i := max(0, behind-1); i < len(tries); i++ {
-		r, soon := tries[i], i < behind || inTime(e, tries[i])
-		waits = r.failsForNow() && r.Epoch == e.Epoch && (waits || soon)
-		switch {
-		case !waits && !soon:
+	var again *Mark // when the client tried again
+	for i := max(0, behind-lookBack); i < len(tries); i++ {
+		r, asked := tries[i], tries[i].RetryAfter+reaction
+		if i >= behind && !inTime(e, r) && (again == nil || again.until(&r.sentAt) > reaction) {
 			return false
-		case !waits:
-		case i+1 == len(tries):
-			asked := r.RetryAfter > 0 && (i >= behind || r.End.until(&e.Arrival) <= r.RetryAfter)
-			return asked || !c.isPast(r.End)
-		case r.End.until(&tries[i+1].sentAt) > r.patience():
-			waits = false
-		default:
-			next, asked := &tries[i+1].sentAt, r.RetryAfter+reaction
-			renewed := func(x *Exchange) bool {
-				return x.renews(e) && (next.until(&x.sentAt) <= reaction || r.End.until(&x.sentAt) <= asked)
+		}
+		n := slices.IndexFunc(tries[i+1:], func(next *Exchange) bool { return next.Arrival.Order > r.End.Order })
+		switch {
+		case !r.failsForNow() || r.Epoch != e.Epoch, n >= 0 && i+1+n < behind:
+		case n < 0:
+			if r.RetryAfter > 0 && (i >= behind || r.End.until(&e.Arrival) <= r.RetryAfter) || !c.isPast(r.End) {
+				return true
 			}
-			if slices.ContainsFunc(s.refreshes, renewed) || !c.isPast(*next) || r.End.until(&c.now) <= asked {
+		case r.End.until(&tries[i+1+n].sentAt) <= r.patience():
+			again = &tries[i+1+n].sentAt
+			renewed := func(x *Exchange) bool {
+				return x.renews(e) && (again.until(&x.sentAt) <= reaction || r.End.until(&x.sentAt) <= asked)
+			}
+			if slices.ContainsFunc(s.refreshes, renewed) || !c.isPast(*again) || r.End.until(&c.now) <= asked {
 				return true
 			}
 		}
