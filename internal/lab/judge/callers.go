@@ -80,7 +80,7 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 		return queue
 	}
 	first, alone := c.beginners(row, pauses)
-	if n := besideOneAnother(row, rounds, first); n > 1 {
+	if n := c.besideOneAnother(row, rounds, first); n > 1 {
 		if alone && areSingle(row) {
 			n = max(n, first)
 		}
@@ -102,8 +102,8 @@ func (c *trial) callers(row []*Exchange, rounds []int) int {
 // as large, in turn, or all rounds are those of two groups: some may have begun later than the others. But a round of
 // five for each that was under way has tries of those: if a slow answer made it a round, it counts up to a rest
 // (beforeRest), or as many as began a little apart (first).
-func besideOneAnother(row []*Exchange, rounds []int, first int) int {
-	most := sideBySide(row)
+func (c *trial) besideOneAnother(row []*Exchange, rounds []int, first int) int {
+	most := sideBySide(c.withGivenUp(row))
 	if most == 1 {
 		return 1
 	}
@@ -227,6 +227,27 @@ func (c *trial) beginners(row []*Exchange, pauses []time.Duration) (n int, alone
 		}
 	}
 	return n, false
+}
+
+// withGivenUp returns a row with those requests of the same kind that their client gave up, and that were under way
+// beside the row for longer than Idle: they are no failures, but those of another caller.
+func (c *trial) withGivenUp(row []*Exchange) []*Exchange {
+	byArrival := func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order }
+	var left []*Exchange
+	for _, e := range c.record[max(0, c.after(row[0])-queue):c.after(row[len(row)-1])] {
+		sent, end := e.sentAt.Machine, e.End.Machine
+		if !e.Left || end.Sub(sent) <= Idle || e.Operation != row[0].Operation || e.Presented != row[0].Presented || e.Presented <= Unset && e.Body != row[0].Body {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(row, e, byArrival)
+		if i > 0 && row[i-1].isUnderWay(sent) || i < len(row) && end.Sub(row[i].sentAt.Machine) > Idle {
+			left = append(left, e)
+		}
+	}
+	if left == nil {
+		return row
+	}
+	return slices.SortedFunc(slices.Values(append(left, row...)), byArrival)
 }
 
 // isBehindRefresh reports whether nothing came between two requests but a refresh that succeeded, right behind the one
