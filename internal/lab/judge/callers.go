@@ -33,7 +33,7 @@ func (c *trial) isCrowd(row []*Exchange) bool {
 	if c.areUneven(row) && !(isRefused && c.reactsTo(row)) {
 		shown, beside = 1, 1
 	}
-	if row[0].isRefresh() || row[0].isLogin() {
+	if row[0].isRefresh() || row[0].isLogin() || row[0].Operation == "refresh" && row[0].Presented <= Unset {
 		shown = max(shown, c.behindRefusals(sent))
 		if own := withoutResent(sent, true); len(own) < len(sent) {
 			shown = max(shown, c.behindRefusals(own))
