@@ -230,7 +230,7 @@ func (c *trial) beginners(row []*Exchange, pauses []time.Duration) (n int, alone
 }
 
 // withGivenUp returns a row with those requests of the same kind that their client gave up, and that were under way
-// beside the row for longer than Idle: they are no failures, but those of another caller.
+// beside the row for longer than Idle: they are no failures, but show another caller.
 func (c *trial) withGivenUp(row []*Exchange) []*Exchange {
 	byArrival := func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order }
 	var left []*Exchange
