@@ -345,6 +345,7 @@ var unanswered = []row{
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
 	{"while the client waits to refresh again, having given up a try", expired + "c1 refresh r0 0 left\nafter 2s\nc2 me a0 401 token_expired\nafter 2500ms\n" +
 		"c1 refresh r0 200\nc1 me a1 200\nc2 me a1 200\nafter 3s", ""},
+	{"refreshes without a token, over a connection that the client has for them alone", "c1 me a0 200\nadvance 16m\n" + loop(2, "c1 me a0 401 token_expired\nc2 refresh - 401 token_missing\nafter 3s"), ""},
 	{"while the client waits to refresh again for another user, and with that for this", twoUsers + "c1 me a0 401 token_expired\nc1 refresh r0 429 injected wait=3s\nafter 500ms\nc1 me b0 401 token_expired\nafter 2500ms\nc1 refresh s0 200\nc1 me b1 200\nc1 refresh r0 200\nc1 me a1 200\nafter 3s", ""},
 	{"before the client waits to refresh again for another user, and with that for this", twoUsers + "c1 me a0 401 token_expired\nc1 me b0 401 token_expired\nc1 refresh r0 429 injected wait=3s\nafter 3s\nc1 refresh r0 200\nc1 me a1 200\nc1 refresh s0 200\nc1 me b1 200\nafter 3s", ""},
 	{"while the client waits twice to refresh again for another user", twoUsers + "c1 me a0 401 token_expired\nc1 refresh r0 503 injected\nafter 100ms\nc1 me b0 401 token_expired\nafter 3s\nc1 refresh r0 503 injected\nafter 4s\nc1 refresh r0 200\nc1 me a1 200\nafter 1s\nc1 refresh s0 200\nc1 me b1 200\nafter 3s", ""},

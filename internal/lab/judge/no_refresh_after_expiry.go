@@ -32,7 +32,8 @@ func (c *trial) handled(s *session, e *Exchange) bool {
 	first, given := s.firstRefused[e.Token.Generation], s.given[e.Token.Generation]
 	unreadable := func(r *Exchange) bool { // a refresh whose token this hub cannot read
 		wasDue := !r.endedBefore(e) || first != nil && first.Arrival.Order < r.Arrival.Order
-		return (r.Session == "" || r.Session == s.id) && mayBeSame(e, r) && renewing(r) && wasDue
+		isOwn := r.isOfUnknown() && first != nil && r.client.first > first.End.Order // a connection for its refreshes alone
+		return (r.Session == "" || r.Session == s.id) && (mayBeSame(e, r) || isOwn) && renewing(r) && wasDue
 	}
 	switch {
 	case slices.ContainsFunc(s.refreshes, renewing), slices.ContainsFunc(c.useless, unreadable), s.usesNewer(e):
