@@ -5,6 +5,7 @@ package judge
 import (
 	"maps"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -232,14 +233,13 @@ func (c *trial) beginners(row []*Exchange, pauses []time.Duration) (n int, alone
 // withGivenUp returns a row with those requests of the same kind that their client gave up, and that were under way
 // beside the row for longer than Idle: they are no failures, but show another caller.
 func (c *trial) withGivenUp(row []*Exchange) []*Exchange {
-	byArrival := func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order }
 	var left []*Exchange
 	for _, e := range c.record[max(0, c.after(row[0])-queue):c.after(row[len(row)-1])] {
 		sent, end := e.sentAt.Machine, e.End.Machine
 		if !e.Left || end.Sub(sent) <= Idle || e.Operation != row[0].Operation || e.Presented != row[0].Presented || e.Presented <= Unset && e.Body != row[0].Body {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(row, e, byArrival)
+		i := after(row, e)
 		if i > 0 && row[i-1].isUnderWay(sent) || i < len(row) && end.Sub(row[i].sentAt.Machine) > Idle {
 			left = append(left, e)
 		}
@@ -326,8 +326,13 @@ func withoutResent(row []*Exchange, reused bool) (tries []*Exchange) {
 // isFirst reports whether the connection of e was opened for it.
 func (e *Exchange) isFirst() bool { return e.began.Equal(e.Opened) }
 
-// after returns the index in the record of what came next after e.
-func (c *trial) after(e *Exchange) int {
-	i, _ := slices.BinarySearchFunc(c.record, e.Arrival.Order+1, func(e *Exchange, order int) int { return e.Arrival.Order - order })
-	return i
+// byArrival orders requests as they came.
+func byArrival(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order }
+
+// after returns the index in a list, which is in order of arrival, of what came next after e.
+func after(list []*Exchange, e *Exchange) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].Arrival.Order > e.Arrival.Order })
 }
+
+// after returns the index in the record of what came next after e.
+func (c *trial) after(e *Exchange) int { return after(c.record, e) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -79,22 +78,25 @@ func (c *trial) triesOn(tries []*Exchange, e *Exchange) bool {
 // left before that answer is no try again.
 func (c *trial) waitsWithAll(s *session, e *Exchange) bool {
 	tries := c.refreshes[e.client]
-	behind := sort.Search(len(tries), func(i int) bool { return tries[i].Arrival.Order > e.Arrival.Order })
+	behind := after(tries, e)
 	var again *Mark // when the client tried again
 	for i := max(0, behind-lookBack); i < len(tries); i++ {
 		r, asked := tries[i], tries[i].RetryAfter+reaction
 		if i >= behind && !inTime(e, r) && (again == nil || again.until(&r.sentAt) > reaction) {
 			return false
 		}
-		n := slices.IndexFunc(tries[i+1:], func(next *Exchange) bool { return next.Arrival.Order > r.End.Order })
+		next := i + 1
+		for next < len(tries) && tries[next].Arrival.Order <= r.End.Order {
+			next++
+		}
 		switch {
-		case !r.failsForNow() || r.Epoch != e.Epoch, n >= 0 && i+1+n < behind:
-		case n < 0:
+		case !r.failsForNow() || r.Epoch != e.Epoch, next < behind:
+		case next == len(tries):
 			if r.RetryAfter > 0 && (i >= behind || r.End.until(&e.Arrival) <= r.RetryAfter) || !c.isPast(r.End) {
 				return true
 			}
-		case r.End.until(&tries[i+1+n].sentAt) <= r.patience():
-			again = &tries[i+1+n].sentAt
+		case r.End.until(&tries[next].sentAt) <= r.patience():
+			again = &tries[next].sentAt
 			renewed := func(x *Exchange) bool {
 				return x.renews(e) && (again.until(&x.sentAt) <= reaction || r.End.until(&x.sentAt) <= asked)
 			}
@@ -120,8 +122,7 @@ func (e *Exchange) patience() time.Duration { return max(pause, e.RetryAfter+rea
 // another namespace, or have one for its logins, which belong to no session if they fail. Only a connection shows that
 // the client logs in as somebody else; the session must not have gone on before that either.
 func (c *trial) logsInAfter(s *session, e *Exchange, instead func(*Exchange) bool) bool {
-	n := sort.Search(len(c.logins), func(i int) bool { return c.logins[i].Arrival.Order > e.Arrival.Order })
-	for _, login := range c.logins[max(0, n-lookBack):] {
+	for _, login := range c.logins[max(0, after(c.logins, e)-lookBack):] {
 		if login.Arrival.Machine.Sub(e.free.Machine) > reaction+longest {
 			return false
 		}

@@ -206,7 +206,7 @@ func turns(row []*Exchange, refused int) int {
 // (opening), as under a lock. It is 0 if the row has one caller's pauses, unless half of the refusals came behind its
 // first try: somebody refreshes ahead of time, say, and again behind its 401.
 func crowdBefore(row, refused []*Exchange) (n int) {
-	all := slices.SortedFunc(slices.Values(slices.Concat(row, refused)), func(a, b *Exchange) int { return a.Arrival.Order - b.Arrival.Order })
+	all := slices.SortedFunc(slices.Values(slices.Concat(row, refused)), byArrival)
 	behind := 0
 	for i, e := range refused {
 		if e.Arrival.Order > row[0].Arrival.Order {
